@@ -1,0 +1,7 @@
+"""Files into checked event batches: CSV, JSON lines, Parquet and Arrow, packed or not."""
+
+from streamauc.cli.reading.batches import BadRowError, EventBatch
+from streamauc.cli.reading.options import Columns, ReadOptions
+from streamauc.cli.reading.stream import EventStream, open_events
+
+__all__ = ["BadRowError", "Columns", "EventBatch", "EventStream", "ReadOptions", "open_events"]

@@ -1,0 +1,202 @@
+"""What is printed of a history: a table for people, CSV and JSON for programs."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from streamauc import _time
+from streamauc.metrics import catalogue
+from streamauc.metrics.catalogue import Metric, Params
+from streamauc.window import JsonValue, Window
+
+_MARKS = "¹²³⁴⁵⁶⁷⁸⁹"
+_WORDS = {
+    "empty": "no events with an outcome",
+    "no_positives": "no positives",
+    "no_negatives": "no negatives",
+    "nothing_flagged": "no event scored at or above the threshold",
+    "no_variation": "prediction or outcome never varies",
+    "too_few": "fewer than two of a class: no interval",
+    "warming_up": "begins before the first event",
+    "expired": "begins before the oldest pane kept",
+}
+_HEADS = {"n_samples": "events", "n_pos": "positives", "roc_auc": "AUC", "average_precision": "AP"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A metric that is printed."""
+
+    spec: str
+    metric: Metric
+    params: Params
+
+    @property
+    def head(self) -> str:
+        """The title of its column."""
+        name, at, threshold = self.spec.partition("@")
+        return _HEADS.get(name, name) + (f" {at} {threshold}" if at else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Windows to print, the whole span last if there are several, and how to write times."""
+
+    windows: Sequence[Window]
+    whole: Window
+    shown: Sequence[Shown]
+    zone: tzinfo
+    timeless: bool
+
+    def label(self, window: Window) -> str:
+        """Return where a window begins, as a person writes it."""
+        if self.timeless:
+            return "all rows"
+        moment = _time.utc(window.start).astimezone(self.zone)
+        if moment.hour == moment.minute == moment.second == 0:
+            return f"{moment:%Y-%m-%d}"
+        return f"{moment:%Y-%m-%d %H:%M}" + (f":{moment:%S}" if moment.second else "")
+
+    def iso(self, moment: float) -> str | None:
+        """Return a time with its offset, None where there is no time."""
+        return None if self.timeless else _time.utc(moment).astimezone(self.zone).isoformat()
+
+
+def choose_metrics(metrics: str | None, thresholds: Sequence[float]) -> list[Shown]:
+    """Return the metrics asked for; one that needs a threshold, once for each given."""
+    names = (
+        ["n_samples", "n_pos", "prevalence", "roc_auc", "average_precision"]
+        + [name for name in ("precision", "recall") if thresholds]
+        if metrics is None
+        else [name.strip() for name in metrics.split(",") if name.strip()]
+    )
+    shown = []
+    for name in names:
+        metric, params = catalogue.parse(name)
+        needs = [needed for needed in metric.parameters if needed not in params]
+        if needs == ["threshold"] and thresholds:
+            specs = [f"{name}@{threshold:g}" for threshold in thresholds]
+        elif needs:
+            raise ValueError(f"metric {name!r} needs {needs[0]}: write {name}@0.5, or --threshold")
+        else:
+            specs = [name]
+        shown += [Shown(spec, *catalogue.parse(spec)) for spec in specs]
+    return shown
+
+
+class _Footnotes:
+    """Numbers reasons in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def mark(self, reason: str) -> str:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return _MARKS[self.reasons.index(reason)]
+
+    def lines(self) -> list[str]:
+        return [f"{_MARKS[n]} {_WORDS[reason]}" for n, reason in enumerate(self.reasons)]
+
+
+def print_table(report: Report, console: Console) -> None:
+    """Print a row a window; undefined is ``-`` with its reason in a footnote."""
+    notes = _Footnotes()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("start" if not report.timeless else "")
+    for one in report.shown:
+        table.add_column(Text(one.head), justify="right", no_wrap=True)
+    for window in report.windows:
+        table.add_row(report.label(window), *(_cell(window, one, notes) for one in report.shown))
+    if len(report.windows) > 1:
+        cells = [_cell(report.whole, one, notes) for one in report.shown]
+        table.add_section()
+        table.add_row("all", *cells, style="bold")
+    console.print(table)
+    for line in notes.lines():
+        console.print(Text(line, style="dim"))
+
+
+def _cell(window: Window, shown: Shown, notes: _Footnotes) -> Text:
+    value = window.value(shown.metric.name, **shown.params)
+    if math.isnan(value):
+        return Text("-" + notes.mark(window.reason(shown.metric.name, **shown.params) or "empty"))
+    write = _writer(shown.metric)
+    text = write(value)
+    if shown.metric.interval is None:
+        return Text(text)
+    ends = window.interval(shown.metric.name, **shown.params)
+    if math.isnan(ends.low):
+        return Text(f"{text} -{notes.mark('too_few')}")
+    return Text.assemble(text, (f" [{write(ends.low)}, {write(ends.high)}]", "dim"))
+
+
+def _writer(metric: Metric) -> Callable[[float], str]:
+    if metric.unit == "events":
+        return lambda value: f"{value:,.10g}" if value % 1 else f"{value:,.0f}"
+    if metric.name in ("prevalence", "alert_rate"):
+        return lambda value: f"{value:.2%}"
+    return lambda value: f"{value:.4f}"
+
+
+def to_csv(report: Report) -> str:
+    """Return a line a window; an undefined value is an empty field."""
+    heads = ["start", "end"]
+    for one in report.shown:
+        heads.append(one.spec)
+        if one.metric.interval is not None:
+            heads += [f"{one.spec}_low", f"{one.spec}_high"]
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(heads)
+    for window in report.windows:
+        writer.writerow(_csv_row(report, window))
+    return lines.getvalue()
+
+
+def _csv_row(report: Report, window: Window) -> list[str]:
+    cells = [report.iso(window.start) or "", report.iso(window.end) or ""]
+    for one in report.shown:
+        values = [window.value(one.metric.name, **one.params)]
+        if one.metric.interval is not None:
+            ends = window.interval(one.metric.name, **one.params)
+            values += [ends.low, ends.high]
+        cells += ["" if math.isnan(value) else f"{value!r}" for value in values]
+    return cells
+
+
+def to_json(report: Report, facts: dict[str, JsonValue]) -> str:
+    """Return the windows, the whole span and `facts` about the run; undefined is null."""
+    whole: dict[str, JsonValue] = {
+        **facts,
+        "windows": [_json_window(report, window) for window in report.windows],
+        "all": _json_window(report, report.whole),
+    }
+    return json.dumps(whole, indent=2, allow_nan=False)
+
+
+def _json_window(report: Report, window: Window) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {
+        "start": report.iso(window.start),
+        "end": report.iso(window.end),
+        "caveats": list(window.caveats),
+    }
+    reasons: dict[str, JsonValue] = {}
+    for one in report.shown:
+        value = window.value(one.metric.name, **one.params)
+        found[one.spec] = None if math.isnan(value) else value
+        if math.isnan(value):
+            reasons[one.spec] = window.reason(one.metric.name, **one.params)
+        if one.metric.interval is not None:
+            ends = window.interval(one.metric.name, **one.params)
+            defined = not math.isnan(ends.low)
+            found[f"{one.spec}_interval"] = [ends.low, ends.high] if defined else None
+    return {**found, "reasons": reasons}

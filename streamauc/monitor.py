@@ -1,0 +1,577 @@
+"""The monitor: counts a stream of scored events by time, and answers for any window of it."""
+
+import itertools
+import math
+import os
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from datetime import UTC
+from types import TracebackType
+from typing import Literal, Self, SupportsFloat
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from streamauc import _check, _time, codec, tiers
+from streamauc._time import CalendarStep, Duration, Timestamp
+from streamauc.clock import Clock, EventClock, WallClock
+from streamauc.codec import SeriesState
+from streamauc.events import Events, PaneCounter
+from streamauc.histogram import LARGEST_WEIGHT, ScoreHistogram, weight_fault
+from streamauc.history import DEFAULT_METRICS, History, step_edges
+from streamauc.intake import Batch, Intake
+from streamauc.offered import Columns, Rules, check_and_count
+from streamauc.scale import Scale
+from streamauc.stats import Stats, Tallies
+from streamauc.tiers import Cover, TierSpec, check_tiers
+from streamauc.timeline import Timeline
+from streamauc.window import Window
+
+DEFAULT_TIERS: TierSpec = ((60, "2d"), (3600, "90d"), (86_400, "5y"))
+_LABELLED = "labelled"
+# A writer folds this many events at most, so that none of its calls takes long.
+_FOLD_EVENTS = 4_096
+# With this much waiting, writers wait for a fold after all, so that memory stays bounded.
+_MAX_WAITING_EVENTS = 262_144
+_MAX_WAITING_BATCHES = 64
+_FOLD_LENGTH, _MAX_LENGTH = 3 * _FOLD_EVENTS, 3 * _MAX_WAITING_EVENTS
+_EARLIEST = -_time.MAX_TIME
+# Other kinds of numbers are widened first, and what merely compares like one is refused.
+_PLAIN = frozenset((float, int, np.float64))
+
+BadEvents = Literal["raise", "skip"]
+Now = Callable[[], float]
+
+# A forked child empties the monitors it inherits, so that merging counts nothing twice.
+_monitors: "weakref.WeakSet[Monitor]" = weakref.WeakSet()
+
+
+class Monitor:
+    """Keeps sorted score histograms of both classes for every minute of event time.
+
+    * `scale`: how scores are binned, `Scale.probability` unless given.
+    * `tiers`: (pane, keep) from finest to coarsest: minutes for two days, hours for 90, days
+      for five years unless given.
+    * `clock`: a function that tells the time, or ``"event"`` for the largest event time seen.
+    * `max_ahead`: how far in the future an event may lie. One hour with a clock of time; off
+      with ``"event"``, where a jump beyond it waits for a second event to confirm it.
+    * `bad`: ``"raise"`` an error for a bad event, or ``"skip"`` and count it in `stats`.
+    * `classes`: the labels (negative, positive) when they are not bool or 0/1.
+
+    Many threads may write and poll: writers don't wait, a poll sees whole updates only, and
+    every update that returned before the poll began. Up to 262,144 events and 64 batches wait
+    for a fold that is held up; then writers wait for it.
+
+    >>> monitor = Monitor(clock="event")
+    >>> monitor.update_many([0, 1, 1], [0.2, 0.9, 0.1], [0, 30, 61])
+    >>> monitor.window(0, 60).roc_auc
+    1.0
+    """
+
+    def __init__(
+        self,
+        *,
+        scale: Scale | None = None,
+        tiers: TierSpec = DEFAULT_TIERS,
+        clock: Now | Literal["event"] = time.time,
+        max_ahead: Duration | None = None,
+        bad: BadEvents = "raise",
+        classes: Sequence[Hashable] | None = None,
+    ) -> None:
+        if bad not in ("raise", "skip"):
+            raise ValueError(f"bad must be 'raise' or 'skip', got {bad!r}")
+        self.scale = Scale.probability() if scale is None else scale
+        self.tiers = check_tiers(tiers)
+        self._counter = PaneCounter(self.scale, self.tiers[0].pane_seconds)
+        self._rules = Rules(self.scale, _check.class_pair(classes))
+        self._skip = bad == "skip"
+        self._source = clock
+        self._max_ahead = _max_ahead(clock, max_ahead)
+        self._low, self._high = self.scale.low, self.scale.high
+        negative, positive = self._rules.classes or (0, 1)
+        # As floats, which a fold packs several times faster than ints.
+        self._class_of = {negative: 0.0, positive: 1.0}
+        self._intake = Intake()
+        self._rows = self._intake.rows  # at hand for `update`
+        self._closed = False
+        self._start_empty()
+        _monitors.add(self)
+
+    def _start_empty(self) -> None:
+        self._lock = threading.Lock()
+        self._intake.clear()
+        self._clock = self._new_clock()
+        self._refresh_limit()
+        self._timeline = Timeline(self.scale, self.tiers)
+        self._tallies = Tallies()
+        # A clock of time counts from now on; with event time, from the first event on.
+        self._since = math.inf if self._source == "event" else self._clock.now()
+
+    def _new_clock(self) -> Clock:
+        if isinstance(self._source, str):
+            return EventClock(self._max_ahead)
+        return WallClock(self._source, self._max_ahead)
+
+    def update(
+        self,
+        label: Hashable,
+        score: float,
+        timestamp: Timestamp | None = None,
+        weight: float = 1,
+    ) -> None:
+        """Count one event whose outcome is known. Amortised O(1), no input or output.
+
+        `timestamp` is the time of the event, seconds since the epoch, an aware datetime, a
+        datetime64 or an ISO string with an offset; now, if it is left out. Raises ValueError or
+        TypeError for a bad argument and changes nothing; with ``bad="skip"`` counts it instead.
+        """
+        rows = self._rows
+        try:
+            moment: float = timestamp  # type: ignore[assignment]  # else comparing it fails
+            if (
+                type(score) in _PLAIN
+                and type(timestamp) in _PLAIN
+                and self._low <= score <= self._high
+                and _EARLIEST <= moment <= self._limit
+                and weight == 1
+            ):
+                rows += (moment, score, self._class_of[label])
+                care = False
+            else:
+                care = True
+        except (KeyError, TypeError, ValueError):
+            care = True
+        if care:
+            self._update_with_care(label, score, timestamp, weight)
+        elif len(rows) >= _FOLD_LENGTH:
+            self._fold_some()
+
+    def _update_with_care(
+        self, label: Hashable, score: float, timestamp: Timestamp | None, weight: float
+    ) -> None:
+        """Count an event that the quick look did not pass: unusual types, a weight, or bad."""
+        self._check_open()
+        argument = "label"
+        try:
+            known = self._check_label(label)
+            argument = "score"
+            value = self._check_score(score)
+            argument = "timestamp"
+            moment = self._check_moment(timestamp)
+            argument = "weight"
+            factor = _check_weight(weight)
+        except (TypeError, ValueError):
+            if not self._skip:
+                raise
+            self._intake.push_rejected(argument)
+        else:
+            self._push(moment, value, known, factor)
+        if len(self._rows) >= _FOLD_LENGTH:
+            self._fold_some()
+
+    def _push(self, moment: float, score: float, label: float, weight: float) -> None:
+        if moment > self._limit and self._clock.is_ahead(moment):
+            self._intake.push_ahead()
+            return
+        self._refresh_limit()
+        self._intake.push(moment, score, label, weight)
+
+    def _refresh_limit(self) -> None:
+        # Whoever writes to a closed monitor is to meet the check that says so.
+        self._limit = -math.inf if self._closed else self._clock.limit
+
+    def _check_label(self, label: Hashable) -> float:
+        try:
+            return self._class_of[label]
+        except (KeyError, TypeError):
+            got = _check.plain(label)
+            raise ValueError(f"label must be {self._rules.allowed_labels}, got {got!r}") from None
+
+    def _check_score(self, score: SupportsFloat) -> float:
+        value = _check.number("score", score)
+        if not self._low <= value <= self._high:
+            raise ValueError(self.scale.fault("score", value))
+        return value
+
+    def _check_moment(self, timestamp: Timestamp | None) -> float:
+        if timestamp is not None:
+            return _time.seconds("timestamp", timestamp)
+        if self._source == "event":
+            raise ValueError("timestamp must be given when the clock is 'event', got None")
+        return self._clock.now()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("monitor must be open to be written to, got a closed one")
+
+    def update_many(
+        self,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        timestamps: ArrayLike,
+        weights: ArrayLike | None = None,
+    ) -> None:
+        """Count a batch of events whose outcomes are known. O(n_samples) in time order.
+
+        All columns have shape (n_samples,) and may be arrays, lists or columns of a data frame;
+        `timestamps` as in `update`. Nothing is kept by reference. Raises ValueError or
+        TypeError, names the first bad value and counts nothing; with ``bad="skip"`` counts the
+        good rows. Columns of different lengths are an error either way.
+        """
+        self._check_open()
+        columns = Columns(y_true, y_score, timestamps, weights)
+        found = check_and_count(self._rules, self._counter, columns, skip=self._skip)
+        self._arrive(Batch(found.events, found.panes, rejected=found.rejected))
+
+    def update_histogram(self, histogram: ScoreHistogram, timestamp: Timestamp) -> None:
+        """Count events that are already a histogram, all at one time. O(n_bins).
+
+        The histogram has two classes and a scale at least as fine as the monitor's.
+        """
+        self._check_open()
+        if not isinstance(histogram, ScoreHistogram):
+            raise TypeError(f"histogram must be a ScoreHistogram, got {histogram!r}")
+        if histogram.n_classes != 2:
+            raise ValueError(f"histogram must have 2 classes, got {histogram.n_classes}")
+        moment = _time.seconds("timestamp", timestamp)
+        self._arrive(Batch(histogram=histogram.rebinned(self.scale), moment=moment))
+
+    def _arrive(self, batch: Batch) -> None:
+        """Count a batch now if nobody is folding, else leave it to whoever is."""
+        crowded = self._intake.n_batches >= _MAX_WAITING_BATCHES
+        if not self._lock.acquire(blocking=crowded):
+            # The caller may write to its arrays again as soon as this returns.
+            self._intake.push_batch(batch.copy())
+            if not self._lock.acquire(blocking=False):
+                return
+            batch = Batch()
+        try:
+            self._fold_all()
+            self._count(batch)
+        finally:
+            self._lock.release()
+
+    def _fold_some(self) -> None:
+        """Fold a bounded number of events, unless somebody is at it already."""
+        crowded = len(self._rows) >= _MAX_LENGTH
+        if self._lock.acquire(blocking=crowded):
+            try:
+                self._fold(_FOLD_EVENTS)
+            finally:
+                self._lock.release()
+
+    def _fold_all(self) -> None:
+        """Fold what waits by now; with the lock held."""
+        left = len(self._intake)
+        while left > 0:
+            # What is added meanwhile is behind it and may stay.
+            left -= self._fold(min(left, _MAX_WAITING_EVENTS))
+
+    def _fold(self, n_rows: int) -> int:
+        for batch in self._intake.take(n_rows):
+            self._count(batch)
+        return n_rows
+
+    def _count(self, batch: Batch) -> None:
+        """Count one batch; with the lock held."""
+        if batch.rejected or batch.n_ahead:
+            self._tallies.add(batch.rejected | Counter(ahead=batch.n_ahead))
+        if batch.histogram is not None:
+            self._count_histogram(batch.histogram, batch.moment)
+        if batch.events is not None and batch.events.size:
+            self._count_events(batch.events, batch)
+        self._refresh_limit()
+
+    def _count_events(self, events: Events, batch: Batch) -> None:
+        admission = self._clock.admit(events, self.tiers[-1])
+        admitted = admission.events
+        self._tallies.add(
+            {
+                "accepted": admitted.size,
+                "expired": admission.n_expired,
+                "ahead": admission.n_ahead,
+            }
+        )
+        if not admitted.size:
+            return
+        self._since = min(self._since, admitted.earliest)
+        self._advance()
+        panes = batch.panes
+        if panes is None or admitted is not events:
+            panes = self._counter.count(admitted)
+        self._timeline.add(_LABELLED, panes)
+
+    def _count_histogram(self, histogram: ScoreHistogram, moment: float) -> None:
+        """Count a histogram as a whole: one time decides for all of its events."""
+        n_events = round(float(histogram.totals.sum()))
+        verdict = self._clock.admit_one(moment, self.tiers[-1])
+        self._tallies.add({verdict: n_events})
+        if verdict != "accepted":
+            return
+        self._since = min(self._since, moment)
+        self._advance()
+        pane = tiers.pane_of(moment, self.tiers[0].pane_seconds)
+        self._timeline.add(_LABELLED, [(pane, histogram.stored)])
+
+    def _advance(self) -> float:
+        """Let panes expire that are too old by now and return the time; with the lock held."""
+        now = self._clock.now()
+        # Without any event, an event clock says 0, by which nothing must expire.
+        if self._clock.latest > -math.inf:
+            self._timeline.advance(self._clock.latest)
+        return now
+
+    def merge(self, other: "Monitor") -> None:
+        """Add everything that another monitor counted. O(total size of its panes).
+
+        Both must have the same tiers, and the other a scale at least as fine. The other is
+        left as it is. Raises ValueError otherwise.
+        """
+        self._check_open()
+        if other is self:
+            raise ValueError("other must be another monitor, got this one")
+        self._absorb(other.state())
+
+    def _absorb(self, state: SeriesState) -> None:
+        if check_tiers(state.tiers) != self.tiers:
+            raise ValueError(f"tiers must be the same, got {state.tiers} and {self.tiers}")
+        parts = [
+            (channel, tier, index, ScoreHistogram(state.scale, counts).rebinned(self.scale))
+            for channel, tier, index, counts in state.panes
+        ]
+        with self._lock:
+            self._fold_all()
+            self._tallies.add(state.tallies)
+            self._since = min(self._since, state.observed_since)
+            self._clock.catch_up(state.latest)
+            self._advance()
+            # Where the other's fine panes have expired, only coarse ones can be added up.
+            first = zip(self._timeline.first, state.horizons, strict=True)
+            self._timeline.advance_to(tuple(max(pair) for pair in first))
+            for channel, tier, index, part in parts:
+                self._timeline.put(channel, tier, index, part.stored)
+
+    def state(self) -> SeriesState:
+        """Return everything counted so far, as `codec` writes it down. O(total size)."""
+        with self._lock:
+            self._fold_all()
+            self._advance()
+            panes = [
+                (channel, tier, index, part)
+                for channel in self._timeline.channels
+                for tier, index, part in self._timeline.panes(channel)
+            ]
+            return SeriesState(
+                scale=self.scale,
+                event_clock=isinstance(self._clock, EventClock),
+                tiers=tuple((tier.pane_seconds, tier.keep) for tier in self.tiers),
+                classes=self._rules.classes,
+                observed_since=self._since,
+                latest=self._clock.latest,
+                horizons=self._timeline.first,
+                tallies=dict(self._tallies.counts),
+                panes=[(name, tier, index, part.wide) for name, tier, index, part in panes],
+            )
+
+    def to_bytes(self) -> bytes:
+        """Return everything counted so far in the format that `codec` describes.
+
+        Not a function that is the clock, nor `bad` and `max_ahead`: they are given to
+        `from_bytes`. An event that waits for another to confirm it stays counted as ahead.
+        Labels in `classes` must be text, numbers, bools or None.
+        """
+        return codec.encode_series(self.state())
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        clock: Now | Literal["event"] | None = None,
+        max_ahead: Duration | None = None,
+        bad: BadEvents = "raise",
+    ) -> Self:
+        """Return a monitor that continues where `to_bytes` stopped.
+
+        `clock` is the kind that was written unless given. Raises ValueError for other bytes.
+        """
+        state = codec.decode_series(data)
+        usual: Now | Literal["event"] = "event" if state.event_clock else time.time
+        monitor = cls(
+            scale=state.scale,
+            tiers=state.tiers,
+            clock=usual if clock is None else clock,
+            max_ahead=max_ahead,
+            bad=bad,
+            classes=state.classes,
+        )
+        monitor._since = math.inf
+        monitor._absorb(state)
+        return monitor
+
+    def __reduce__(self) -> tuple[Callable[..., "Monitor"], tuple[object, ...]]:
+        return _restore, (self.to_bytes(), self._source, self._max_ahead, self._skip)
+
+    def window(
+        self,
+        start: Timestamp | None = None,
+        end: Timestamp | None = None,
+        *,
+        last: Duration | None = None,
+        offset: Duration | None = None,
+    ) -> Window:
+        """Return the events of [start, end), or the `last` so long, ending `offset` ago.
+
+        The span is rounded outwards to the panes that survive; the window says what it really
+        covers. O(log n_panes) parts.
+        """
+        with self._lock:  # a poll that comes during a fold waits for it, so it misses nothing
+            self._fold_all()
+            now = self._advance()
+            low, high = _span(start, end, last, offset, now)
+            cover = self._timeline.cover(_LABELLED, low, high)
+            since = self._since
+        return self._window(cover, since)
+
+    def history(
+        self,
+        step: Duration | CalendarStep,
+        *,
+        start: Timestamp | None = None,
+        end: Timestamp | None = None,
+        metrics: Sequence[str] = DEFAULT_METRICS,
+        tz: str | None = None,
+    ) -> History:
+        """Return a window a step, from when counting began until now unless given.
+
+        Steps are lengths of time, or ``"day"``, ``"week"`` and ``"month"``, cut whole at local
+        midnights of `tz` (UTC unless given). A step finer than the panes that survive gives
+        each surviving pane once, with its true span.
+        """
+        zone = UTC if tz is None else _time.time_zone(tz)
+        with self._lock:
+            self._fold_all()
+            now = self._advance()
+            since = self._since
+            low = self._begin() if start is None else _time.seconds("start", start)
+            high = math.nextafter(now, math.inf) if end is None else _time.seconds("end", end)
+            if not low < high:
+                return History((), tuple(metrics))
+            edges = self._timeline.snapped(step_edges(step, low, high, zone))
+            covers = [self._timeline.cover(_LABELLED, *edge) for edge in itertools.pairwise(edges)]
+        windows = tuple(self._window(cover, since) for cover in covers)
+        return History(windows, tuple(metrics))
+
+    def _begin(self) -> float:
+        """Return where the first pane begins that may hold events."""
+        if self._since == math.inf:
+            return math.inf
+        return self._timeline.snapped((max(self._since, self._timeline.oldest),))[0]
+
+    def _window(self, cover: Cover, since: float) -> Window:
+        caveats = []
+        if cover.start < tiers.floor(since, self.tiers[0].pane_seconds):
+            caveats.append("warming_up")
+        if cover.expired:
+            caveats.append("expired")
+        empty = ScoreHistogram.empty(self.scale)
+        start, end = float(cover.start), float(cover.end)
+        return Window(start, end, since, tuple(caveats), cover.parts, empty)
+
+    @property
+    def stats(self) -> Stats:
+        """What became of every event offered so far."""
+        with self._lock:
+            self._fold_all()
+            return self._tallies.stats()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the counts; bounded by bins x panes, whatever the traffic."""
+        with self._lock:
+            self._fold_all()
+            return self._timeline.nbytes
+
+    def flush(self) -> None:
+        """Count everything that waits."""
+        with self._lock:
+            self._fold_all()
+
+    def close(self) -> None:
+        """Count everything that waits and refuse what comes later; polls still answer."""
+        self._closed = True
+        self._refresh_limit()
+        self.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _max_ahead(clock: Now | Literal["event"], max_ahead: Duration | None) -> float:
+    if clock != "event" and not callable(clock):
+        raise ValueError(f"clock must be a function or 'event', got {clock!r}")
+    if max_ahead is not None:
+        return _time.duration("max_ahead", max_ahead)
+    return math.inf if clock == "event" else 3600.0
+
+
+def _check_weight(weight: SupportsFloat) -> float:
+    factor = _check.number("weight", weight)
+    if not 0 <= factor <= LARGEST_WEIGHT:
+        raise ValueError(weight_fault("weight", factor))
+    return factor
+
+
+def _span(
+    start: Timestamp | None,
+    end: Timestamp | None,
+    last: Duration | None,
+    offset: Duration | None,
+    now: float,
+) -> tuple[float, float]:
+    """Return the span that a poll asks for."""
+    if last is None:
+        if start is None or end is None or offset is not None:
+            raise TypeError("window takes start and end, or last with or without offset")
+        low, high = _time.seconds("start", start), _time.seconds("end", end)
+        if high < low:
+            raise ValueError(f"end must not be before start, got {low!r} and {high!r}")
+        return low, high
+    if start is not None or end is not None:
+        raise TypeError("window takes start and end, or last with or without offset")
+    back = 0.0 if offset is None or offset == 0 else _time.duration("offset", offset)
+    # An event that carries this very moment belongs to the window that ends now.
+    end = max(now - back, -_time.MAX_TIME)
+    low = end - _time.duration("last", last)
+    return max(low, -_time.MAX_TIME), math.nextafter(end, math.inf)
+
+
+def _restore(
+    data: bytes,
+    clock: Now | Literal["event"],
+    max_ahead: float,
+    skip: bool,  # noqa: FBT001
+) -> Monitor:
+    """Rebuild a monitor that was pickled or copied."""
+    bad: BadEvents = "skip" if skip else "raise"
+    return Monitor.from_bytes(data, clock=clock, max_ahead=max_ahead, bad=bad)
+
+
+def _empty_all() -> None:
+    for monitor in list(_monitors):
+        monitor._start_empty()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_empty_all)

@@ -1,0 +1,99 @@
+"""One figure of a stream: how it went over time, and the curves of the whole span."""
+
+import textwrap
+from collections.abc import Sequence
+from datetime import UTC, tzinfo
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from matplotlib.gridspec import SubplotSpec
+
+from streamauc.counts import ThresholdCounts
+from streamauc.history import History
+from streamauc.plot import time_axis
+from streamauc.plot.curves import draw_precision_recall, draw_roc
+from streamauc.plot.over_time import draw_history
+
+FORMATS = ("png", "svg")
+_WIDTH = 8.0  # inches
+_DPI = 150
+_TITLE_COLUMNS = 72
+
+
+def overview(
+    history: History,
+    counts: ThresholdCounts,
+    *,
+    title: str,
+    thresholds: Sequence[float] = (),
+    zone: tzinfo = UTC,
+) -> Figure:
+    """Return a figure of prevalence and AUC over time, and of the ROC and the PR curve.
+
+    `history` holds the windows and `counts` the whole span. With fewer than two windows there
+    is nothing to see over time, and only the curves are drawn. Times are shown in `zone`.
+    """
+    is_over_time = len(history) > 1
+    figure = Figure(figsize=(_WIDTH, 9.6 if is_over_time else 5.2), layout="constrained")
+    panes = figure.add_gridspec(2 if is_over_time else 1, 1)
+    if is_over_time:
+        _draw_over_time(figure, panes[0], history, zone)
+    _draw_curves(figure, panes[-1], counts, thresholds)
+    lines = [textwrap.fill(title, _TITLE_COLUMNS), *_subtitle(history, counts, zone)]
+    figure.suptitle("\n".join(lines), fontsize=11, parse_math=False)
+    return figure
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure as PNG or SVG, whichever the path ends in. Raises ValueError for others."""
+    kind = picture_format(path)
+    figure.savefig(path, format=kind, dpi=_DPI)
+
+
+def picture_format(path: str | Path) -> str:
+    """Return the format that a path asks for. Raises ValueError unless it is one of `FORMATS`."""
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        allowed = " or ".join(f".{name}" for name in FORMATS)
+        raise ValueError(f"path must end in {allowed}, got {str(path)!r}")
+    return kind
+
+
+def _draw_over_time(figure: Figure, place: SubplotSpec, history: History, zone: tzinfo) -> None:
+    grid = place.subgridspec(2, 1)
+    upper = figure.add_subplot(grid[0])
+    lower = figure.add_subplot(grid[1], sharex=upper)
+    draw_history(upper, history, "prevalence", zone=zone)
+    draw_history(lower, history, "roc_auc", zone=zone)
+    upper.label_outer()
+    figure.align_ylabels([upper, lower])
+
+
+def _draw_curves(
+    figure: Figure, place: SubplotSpec, counts: ThresholdCounts, thresholds: Sequence[float]
+) -> None:
+    grid = place.subgridspec(1, 2)
+    draw_roc(figure.add_subplot(grid[0]), counts, thresholds=thresholds)
+    draw_precision_recall(figure.add_subplot(grid[1]), counts, thresholds=thresholds)
+
+
+def _subtitle(history: History, counts: ThresholdCounts, zone: tzinfo) -> list[str]:
+    """Return in lines which period and how many events are shown."""
+    size = f"{_total(counts.n_samples)} events, {_total(counts.n_pos)} positive"
+    if counts.is_weighted:
+        size += " (sums of weights)"
+    if len(history) > 1:
+        size = f"{len(history):,} windows, {size}"
+    if not _has_time(history):
+        return [size]
+    return [time_axis.period(float(history.start[0]), float(history.end[-1]), zone), size]
+
+
+def _total(count: float) -> str:
+    """Return a number of events, or a sum of weights without digits that nobody reads."""
+    return f"{count:,.0f}" if count >= 100 else f"{count:.4g}"
+
+
+def _has_time(history: History) -> bool:
+    """Return whether windows have a period: events without times are all counted at 0."""
+    return len(history) > 1 or (len(history) == 1 and not history.start[0] <= 0 < history.end[0])

@@ -1,0 +1,310 @@
+"""The panes of one series in memory.
+
+Each tier keeps its panes in a sorted dictionary. On top of them stand *nodes*, sums that are
+worked out when first asked for and forgotten when an event lands beneath them:
+
+* a pane whose children still survive is the sum of its children;
+* four panes that begin at a multiple of four are a node of level 1, four of those a node of
+  level 2, and so on.
+
+So any window is the sum of a few dozen histograms, however long it is. With minutes and hours,
+[00:58, 04:06) is minutes 58 and 59, hours 1 to 3, the node of minutes 0 to 3 of hour 4, and
+minutes 4 and 5. Nodes cost at most a third of the panes beneath them.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from sortedcontainers import SortedDict
+
+from streamauc import storage, tiers
+from streamauc.accumulator import Tally
+from streamauc.histogram import ScoreHistogram
+from streamauc.scale import Scale
+from streamauc.storage import Storage
+from streamauc.tiers import Cover, Run, Tier
+
+_FAN_BITS = 2  # four children a node
+_NOWHERE = 2**62  # no pane has this index, nor has a node that begins with it
+
+
+class _Level:
+    """The panes and nodes of one tier. Nodes are keyed by (level, index); None means empty.
+
+    No node has ever been on a level above `height`. `hot` is the pane in whose span an event
+    landed last: nodes above it are not kept, as the next event would undo them.
+    """
+
+    __slots__ = ("height", "hot", "nodes", "panes")
+
+    def __init__(self) -> None:
+        self.panes: SortedDict[int, Tally] = SortedDict()
+        self.nodes: dict[tuple[int, int], ScoreHistogram | None] = {}
+        self.height = 0
+        self.hot = _NOWHERE
+
+    def holds(self, first: int, stop: int) -> bool:
+        """Return whether there is a pane in [first, stop). O(log n_panes)."""
+        at = self.panes.bisect_left(first)
+        return at < len(self.panes) and self.panes.keys()[at] < stop
+
+
+class Timeline:
+    """Keeps the panes of one series in memory; not safe for threads, `Monitor` is."""
+
+    def __init__(self, scale: Scale, spans: tuple[Tier, ...], *, n_classes: int = 2) -> None:
+        self.scale = scale
+        self.tiers = spans
+        self.n_classes = n_classes
+        self.first = tuple(tiers.FOR_EVER for _ in spans)
+        self._next_expiry = -math.inf
+        self._channels: dict[str, list[_Level]] = {}
+
+    def add(self, channel: str, panes: Iterable[tuple[int, Storage]]) -> None:
+        """Count events in panes of the finest tier, given by index. Amortised O(size).
+
+        A pane that has expired is counted in the finest coarser one that survives; one older
+        than every tier is dropped.
+        """
+        for pane, part in panes:
+            home = tiers.home_of(self.tiers, self.first, pane)
+            if home is not None:
+                self._put(self._levels(channel), *home, part)
+
+    def advance(self, now: float) -> None:
+        """Let panes expire that are too old at `now`; time never goes back. Amortised O(1)."""
+        if now < self._next_expiry:
+            return
+        first = tiers.first_panes(self.tiers, now)
+        self._next_expiry = tiers.next_expiry(self.tiers, now)
+        self.advance_to(tuple(max(pair) for pair in zip(first, self.first, strict=True)))
+
+    def advance_to(self, first: tuple[int, ...]) -> None:
+        """Let every pane before each tier's `first` expire into the next coarser tier."""
+        if first == self.first:
+            return
+        self.first = first
+        for levels in self._channels.values():
+            for number in range(len(self.tiers)):
+                self._expire(levels, number)
+            self._settle(levels)
+
+    def cover(self, channel: str, start: float, end: float) -> Cover:
+        """Return the smallest union of surviving panes that covers [start, end).
+
+        O(log n_panes) parts. Nodes that are missing are worked out once.
+        """
+        low, high = tiers.round_out(self.tiers, self.first, start, end)
+        parts: list[ScoreHistogram] = []
+        levels = self._channels.get(channel)
+        if levels is not None:
+            for run in tiers.runs(self.tiers, low, high):
+                parts += self._parts(levels, run)
+        return Cover(low, high, tuple(parts), expired=start < self.oldest)
+
+    def snapped(self, edges: Sequence[float]) -> list[int]:
+        """Return edges moved to those of surviving panes, without repetitions.
+
+        All are moved down, the last one up, so that each surviving pane lies between two.
+        """
+        found = [tiers.snap(self.tiers, self.first, edge) for edge in edges[:-1]]
+        last_but_one = edges[-2] if len(edges) > 1 else edges[-1]
+        found.append(tiers.round_out(self.tiers, self.first, last_but_one, edges[-1])[1])
+        return sorted(set(found))
+
+    @property
+    def oldest(self) -> float:
+        """Where the oldest pane that may survive begins; ``-inf`` when all are kept."""
+        first = self.first[-1]
+        return -math.inf if first == tiers.FOR_EVER else first * self.tiers[-1].pane_seconds
+
+    def panes(self, channel: str) -> Iterator[tuple[int, int, ScoreHistogram]]:
+        """Yield (tier, index, histogram) of every pane that holds events of its own."""
+        for number, level in enumerate(self._channels.get(channel, ())):
+            for index, tally in level.panes.items():
+                yield number, index, tally.histogram()
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The channels that hold events."""
+        return tuple(self._channels)
+
+    def put(self, channel: str, tier: int, index: int, part: Storage) -> None:
+        """Count events in a pane of any tier; where it has expired, in what replaced it."""
+        fine = index * (self.tiers[tier].pane_seconds // self.tiers[0].pane_seconds)
+        home = tiers.home_of(self.tiers, self.first, fine)
+        if home is None:
+            return
+        if home[0] < tier:
+            raise ValueError(
+                f"panes of tier {tier} can't be added while finer ones survive at their time"
+            )
+        self._put(self._levels(channel), *home, part)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by panes and nodes."""
+        total = 0
+        for levels in self._channels.values():
+            for level in levels:
+                total += sum(tally.nbytes for tally in level.panes.values())
+                total += sum(node.nbytes for node in level.nodes.values() if node is not None)
+        return total
+
+    def _levels(self, channel: str) -> list[_Level]:
+        levels = self._channels.get(channel)
+        if levels is None:
+            levels = self._channels[channel] = [_Level() for _ in self.tiers]
+        return levels
+
+    def _put(self, levels: list[_Level], number: int, index: int, part: Storage) -> None:
+        panes = levels[number].panes
+        tally = panes.get(index)
+        if tally is None:
+            tally = panes[index] = Tally(self.scale, self.n_classes)
+        tally.add(part)
+        self._forget(levels, number, index)
+
+    def _forget(self, levels: list[_Level], number: int, index: int) -> None:
+        """Drop every node that stands above a pane."""
+        begin = index * self.tiers[number].pane_seconds
+        for above in range(number, len(levels)):
+            nodes = levels[above].nodes
+            node = levels[above].hot = begin // self.tiers[above].pane_seconds
+            for level in range(levels[above].height + 1):
+                nodes.pop((level, node), None)
+                node >>= _FAN_BITS
+
+    def _expire(self, levels: list[_Level], number: int) -> None:
+        level, first = levels[number], self.first[number]
+        seconds = self.tiers[number].pane_seconds
+        while level.panes and level.panes.keys()[0] < first:
+            index, tally = level.panes.popitem(0)
+            if number + 1 < len(levels):
+                parent = index * seconds // self.tiers[number + 1].pane_seconds
+                self._inherit(levels[number + 1], parent, tally)
+        gone = [key for key in level.nodes if key[1] << (_FAN_BITS * key[0]) < first]
+        for key in gone:
+            del level.nodes[key]
+
+    def _settle(self, levels: list[_Level]) -> None:
+        """Work out the nodes over the time before the finest panes.
+
+        Little happens there any more, so this is done once instead of at some later poll.
+        """
+        end = self.first[0] * self.tiers[0].pane_seconds
+        for number in range(1, len(levels)):
+            level, stop = levels[number], end // self.tiers[number].pane_seconds
+            begin = max(self.first[number], self._begin(levels, number))
+            if begin < stop:
+                self._parts(levels, Run(number, begin, stop))
+                for index in level.panes.irange(begin, stop):
+                    level.panes[index].histogram()
+
+    def _begin(self, levels: list[_Level], number: int) -> int:
+        """Return the first pane of a tier that holds events, its own or its children's."""
+        seconds = self.tiers[number].pane_seconds
+        starts = [
+            level.panes.keys()[0] * tier.pane_seconds // seconds
+            for level, tier in zip(levels[: number + 1], self.tiers, strict=False)
+            if level.panes
+        ]
+        return min(starts, default=2**62)
+
+    def _inherit(self, level: _Level, index: int, tally: Tally) -> None:
+        parent = level.panes.get(index)
+        if parent is None:
+            parent = level.panes[index] = Tally(self.scale, self.n_classes)
+            level.nodes.pop((0, index), None)  # the sum of the children, now the pane itself
+        parent.add(tally.histogram().stored)
+
+    def _parts(self, levels: list[_Level], run: Run) -> list[ScoreHistogram]:
+        """Return the histograms of a run, by the largest nodes that fit."""
+        parts: list[ScoreHistogram] = []
+        index = run.first
+        while index < run.stop:
+            height = _height(index, run.stop)
+            self._gather(levels, run.tier, height, index >> (_FAN_BITS * height), parts)
+            index += 1 << (_FAN_BITS * height)
+        return parts
+
+    def _gather(
+        self,
+        levels: list[_Level],
+        number: int,
+        height: int,
+        index: int,
+        parts: list[ScoreHistogram],
+    ) -> None:
+        """Append a node's histogram, or what it consists of if it would not last."""
+        here = levels[number]
+        if height == 0 and index in here.panes:
+            parts += here.panes[index].parts()
+            return
+        if height == number == 0:
+            return
+        key = (height, index)
+        if key not in here.nodes:
+            if here.hot >> (_FAN_BITS * height) == index:
+                self._gather_beneath(levels, number, height, index, parts)
+                return
+            here.nodes[key] = self._sum(levels, number, height, index)
+            here.height = max(here.height, height)
+        node = here.nodes[key]
+        if node is not None:
+            parts.append(node)
+
+    def _gather_beneath(
+        self,
+        levels: list[_Level],
+        number: int,
+        height: int,
+        index: int,
+        parts: list[ScoreHistogram],
+    ) -> None:
+        """Append what a node consists of: four smaller nodes, or the children of a pane."""
+        if height:
+            for child in range(index << _FAN_BITS, (index + 1) << _FAN_BITS):
+                self._gather(levels, number, height - 1, child, parts)
+        else:
+            ratio = self.tiers[number].pane_seconds // self.tiers[number - 1].pane_seconds
+            parts += self._parts(levels, Run(number - 1, index * ratio, (index + 1) * ratio))
+
+    def _sum(
+        self, levels: list[_Level], number: int, height: int, index: int
+    ) -> ScoreHistogram | None:
+        """Work out a node from what is beneath it; None if that is nothing."""
+        first, stop = index << (_FAN_BITS * height), (index + 1) << (_FAN_BITS * height)
+        if not self._holds(levels, number, first, stop):
+            return None
+        parts: list[ScoreHistogram] = []
+        self._gather_beneath(levels, number, height, index, parts)
+        return self._merged(parts)
+
+    def _holds(self, levels: list[_Level], number: int, first: int, stop: int) -> bool:
+        """Return whether any tier down from `number` has a pane in the span of these panes."""
+        seconds = self.tiers[number].pane_seconds
+        for beneath in range(number, -1, -1):
+            ratio = seconds // self.tiers[beneath].pane_seconds
+            if levels[beneath].holds(first * ratio, stop * ratio):
+                return True
+        return False
+
+    def _merged(self, parts: list[ScoreHistogram]) -> ScoreHistogram | None:
+        if not parts:
+            return None
+        if len(parts) == 1:
+            return parts[0]
+        merged = storage.merge([part.stored for part in parts], self.n_classes)
+        key_type = storage.key_type(self.scale.n_bins, self.n_classes)
+        return ScoreHistogram(self.scale, storage.compact(merged, key_type), self.n_classes)
+
+
+def _height(index: int, stop: int) -> int:
+    """Return the level of the largest node that begins at `index` and ends by `stop`."""
+    level = 0
+    while True:
+        size = 1 << (_FAN_BITS * (level + 1))
+        if index % size or index + size > stop:
+            return level
+        level += 1

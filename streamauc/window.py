@@ -1,0 +1,139 @@
+"""A window: the events of a span of time, and every question about them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from streamauc import _time
+from streamauc.counts import ThresholdCounts, threshold_counts
+from streamauc.histogram import ScoreHistogram
+from streamauc.metrics import catalogue
+from streamauc.metrics.intervals import Interval
+from streamauc.metrics.scalars import Bounds, average_precision, prevalence, roc_auc
+
+JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+_SHOWN = ("prevalence", "roc_auc", "average_precision")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Window:
+    """The events of [start, end), seconds since the epoch; what it answers never changes.
+
+    The span is that of the panes behind it, the request rounded outwards. `observed_since` is
+    when counting began. `caveats` name what can make a defined value mislead: ``warming_up``
+    (the window begins before counting did) and ``expired`` (it begins before the oldest pane
+    that survives).
+
+    Everything is worked out when first asked for, in O(n_bins).
+    """
+
+    start: float
+    end: float
+    observed_since: float
+    caveats: tuple[str, ...]
+    parts: Sequence[ScoreHistogram]
+    empty: ScoreHistogram
+
+    @cached_property
+    def histogram(self) -> ScoreHistogram:
+        """The scores of the window, by bin and class."""
+        return ScoreHistogram.merge(self.parts) if self.parts else self.empty
+
+    @cached_property
+    def counts(self) -> ThresholdCounts:
+        """The counts at thresholds, from which every metric follows."""
+        return threshold_counts(self.histogram)
+
+    @property
+    def n_pos(self) -> int | float:
+        """Number of positives, or the sum of their weights."""
+        return self.counts.n_pos
+
+    @property
+    def n_neg(self) -> int | float:
+        """Number of negatives, or the sum of their weights."""
+        return self.counts.n_neg
+
+    @property
+    def n_samples(self) -> int | float:
+        """Number of events, or the sum of their weights."""
+        return self.counts.n_samples
+
+    @property
+    def prevalence(self) -> float:
+        """Share of positives, the class ratio; ``nan`` in an empty window."""
+        return prevalence(self.counts)
+
+    @cached_property
+    def roc_auc(self) -> float:
+        """Area under the ROC curve; ``nan`` unless there are positives and negatives."""
+        return roc_auc(self.counts)
+
+    @cached_property
+    def average_precision(self) -> float:
+        """Precision averaged over the positives; ``nan`` without positives."""
+        return average_precision(self.counts)
+
+    def value(self, name: str, **params: float) -> float:
+        """Return a metric of the catalogue; ``nan`` where it is undefined, see `reason`.
+
+        Raises ValueError for a name that the catalogue does not hold and for parameters that
+        the metric does not take.
+        """
+        return catalogue.value(self.counts, name, **params)
+
+    def interval(self, name: str, *, level: float = 0.95, **params: float) -> Interval:
+        """Return the confidence interval of a metric. Raises ValueError if it has none."""
+        return catalogue.interval(self.counts, name, level=level, **params)
+
+    def bounds(self, name: str) -> Bounds:
+        """Return what binning leaves open of a metric. Raises ValueError if it has no bounds."""
+        return catalogue.bounds(self.counts, name)
+
+    def reason(self, name: str, **params: float) -> str | None:
+        """Return why a metric is ``nan``, or None if it is not (see `catalogue.reason`)."""
+        return catalogue.reason(self.counts, name, **params)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return the window as plain values for JSON; what is undefined is None."""
+        reasons: dict[str, JsonValue] = {
+            name: reason for name in _SHOWN if (reason := self.reason(name)) is not None
+        }
+        return {
+            "start": self.start,
+            "end": self.end,
+            "observed_since": _or_none(self.observed_since),
+            "n_samples": self.n_samples,
+            "n_pos": self.n_pos,
+            "n_neg": self.n_neg,
+            "prevalence": _or_none(self.prevalence),
+            "prevalence_interval": _pair(self.interval("prevalence")),
+            "roc_auc": _or_none(self.roc_auc),
+            "roc_auc_interval": _pair(self.interval("roc_auc")),
+            "roc_auc_bounds": _pair(self.bounds("roc_auc")),
+            "average_precision": _or_none(self.average_precision),
+            "average_precision_bounds": _pair(self.bounds("average_precision")),
+            "caveats": list(self.caveats),
+            "reasons": reasons,
+        }
+
+    def __repr__(self) -> str:
+        start, end = _shown(self.start), _shown(self.end)
+        auc = "undefined" if math.isnan(self.roc_auc) else f"{self.roc_auc:.4f}"
+        return f"Window({start} to {end}, n_pos={self.n_pos}, n_neg={self.n_neg}, roc_auc={auc})"
+
+
+def _shown(edge: float) -> str:
+    try:
+        return _time.utc(edge).isoformat()
+    except ValueError:  # too far away for a date
+        return repr(edge)
+
+
+def _or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _pair(ends: Interval | Bounds) -> list[JsonValue]:
+    return [_or_none(ends.low), _or_none(ends.high)]

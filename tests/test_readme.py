@@ -1,0 +1,33 @@
+"""The README says what is so."""
+
+import re
+from pathlib import Path
+
+from streamauc.metrics import catalogue
+from streamauc.metrics.intervals import SMALL_CLASS
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+def part(name):
+    """Return what stands between the marks of a generated part."""
+    return re.search(f"<!-- {name} -->\n(.*)\n<!-- /{name} -->", README, re.DOTALL)[1].strip()
+
+
+def test_the_metric_table_is_the_catalogue():
+    """The table of metrics is the one that the catalogue prints."""
+    assert part("catalogue") == catalogue.table()
+
+
+def test_the_switch_of_the_interval_is_the_code_s():
+    """The number of samples at which the interval changes its method is the one in use."""
+    assert f"fewer than {SMALL_CLASS} samples" in README.replace("\n", " ")
+
+
+def test_there_are_two_commands_on_one_line_each():
+    """A newcomer types two single lines, each from an empty environment."""
+    commands = re.findall(r"^python3 -m venv \.venv && .*$", README, re.MULTILINE)
+
+    assert len(commands) == 2
+    assert "streamauc demo" in commands[0]
+    assert "pytest" in commands[1]
