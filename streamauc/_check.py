@@ -187,7 +187,7 @@ def class_pair(classes: Sequence[object] | None) -> tuple[object, object] | None
     return classes[0], classes[1]
 
 
-def span(column: NDArray[np.float64] | NDArray[np.int64]) -> tuple[float, float]:
+def span(column: NDArray[np.float64] | NDArray[np.integer]) -> tuple[float, float]:
     """Return the smallest and the largest value; ``nan`` if one is, and for an empty column.
 
     The bare reductions: the methods of the same name cost twice as much on a small batch.

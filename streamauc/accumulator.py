@@ -10,7 +10,9 @@ from streamauc.storage import Storage
 
 # Parts are only put on a pile until the pile outweighs the sum; each byte is then merged a
 # bounded number of times.
-_PILE_BYTES = 16_384
+_PILE_BYTES = 65_536
+# What a tally that nothing is added to for a while may keep unmerged.
+_IDLE_PILE_BYTES = 4_096
 _BUFFERED = 4_096
 
 
@@ -55,6 +57,11 @@ class Tally:
         if self._pile:
             self._merge()
         return self.parts()[0] if self._sum else ScoreHistogram.empty(self.scale, self.n_classes)
+
+    def settle(self) -> None:
+        """Make the counts small, now that little more will be added."""
+        if self._pile_bytes > _IDLE_PILE_BYTES:
+            self._merge()
 
     @property
     def nbytes(self) -> int:

@@ -193,7 +193,6 @@ class EventClock:
         Only events beyond the present limit can be jumps, so only they are looked at one by one.
         """
         suspects = times > self.latest + self._max_ahead
-        suspects[0] |= self.latest == -math.inf
         settled = np.maximum.accumulate(np.where(suspects, -math.inf, times))
         kept = ~suspects
         now = self.latest

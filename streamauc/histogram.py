@@ -135,7 +135,7 @@ class ScoreHistogram:
         return ScoreHistogram(scale, self._on(scale), self.n_classes)
 
     def _on(self, scale: Scale) -> Storage:
-        if scale == self.scale:
+        if scale is self.scale or scale == self.scale:
             return self._storage
         bins = self.scale.rebin(self.bins, scale)
         return storage.collect(bins, self.wide.counts, self.wide.squares)

@@ -12,6 +12,7 @@ A row is ``(time, score, class)``. Times are never ``nan``, so a row that begins
 * `_REJECTED`, `_AHEAD`: an event was left out here, for the reason numbered in the middle.
 """
 
+import functools
 import itertools
 import math
 import struct
@@ -99,10 +100,7 @@ class Intake:
         size = 3 * n_rows
         if self.rows[size - 1 : size] == [_WEIGHT]:
             size += 3  # a weight and its event stay together
-        taken = self.rows[:size]
-        # Twice as fast as numpy's own ways from a list of floats to an array.
-        packed = struct.pack(f"{len(taken)}d", *taken)
-        rows = np.frombuffer(packed, dtype=np.float64).reshape(-1, 3)
+        rows = _packed(self.rows[:size]).reshape(-1, 3)
         del self.rows[:size]
         marked = np.flatnonzero(np.isnan(rows[:, 0]))
         if not marked.size:
@@ -120,6 +118,21 @@ class Intake:
             if stop < len(rows):
                 yield self._batches.pop(int(rows[stop, 1]))
             start = stop + 1
+
+
+def _packed(numbers: list[float]) -> FloatArray:
+    """Return numbers as an array, twice as fast as numpy does."""
+    try:
+        packed = _packer(len(numbers)).pack(*numbers)
+    except (struct.error, TypeError, ValueError, Warning):
+        # Something that compares like a number but is not one, such as an array of one.
+        return np.array([float(np.asarray(one).item()) for one in numbers])
+    return np.frombuffer(packed, dtype=np.float64)
+
+
+@functools.lru_cache(maxsize=4)
+def _packer(size: int) -> struct.Struct:
+    return struct.Struct(f"{size}d")
 
 
 def _plain(rows: FloatArray) -> Batch:

@@ -33,14 +33,12 @@ from streamauc.window import Window
 DEFAULT_TIERS: TierSpec = ((60, "2d"), (3600, "90d"), (86_400, "5y"))
 _LABELLED = "labelled"
 # A writer folds this many events at most, so that none of its calls takes long.
-_FOLD_EVENTS = 4_096
+_FOLD_EVENTS = 8_192
 # With this much waiting, writers wait for a fold after all, so that memory stays bounded.
 _MAX_WAITING_EVENTS = 262_144
 _MAX_WAITING_BATCHES = 64
 _FOLD_LENGTH, _MAX_LENGTH = 3 * _FOLD_EVENTS, 3 * _MAX_WAITING_EVENTS
-_EARLIEST = -_time.MAX_TIME
 # Other kinds of numbers are widened first, and what merely compares like one is refused.
-_PLAIN = frozenset((float, int, np.float64))
 
 BadEvents = Literal["raise", "skip"]
 Now = Callable[[], float]
@@ -90,7 +88,9 @@ class Monitor:
         self._skip = bad == "skip"
         self._source = clock
         self._max_ahead = _max_ahead(clock, max_ahead)
-        self._low, self._high = self.scale.low, self.scale.high
+        # Open ends, and so exact in whatever precision a score is compared.
+        self._below = math.nextafter(self.scale.low, -math.inf)
+        self._above = math.nextafter(self.scale.high, math.inf)
         negative, positive = self._rules.classes or (0, 1)
         # As floats, which a fold packs several times faster than ints.
         self._class_of = {negative: 0.0, positive: 1.0}
@@ -128,25 +128,30 @@ class Monitor:
         datetime64 or an ISO string with an offset; now, if it is left out. Raises ValueError or
         TypeError for a bad argument and changes nothing; with ``bad="skip"`` counts it instead.
         """
-        rows = self._rows
         try:
             moment: float = timestamp  # type: ignore[assignment]  # else comparing it fails
+            # Written for speed: comparisons apart, not chained, and `MAX_TIME` as a constant. A
+            # score that is a float can't change before it is counted.
             if (
-                type(score) in _PLAIN
-                and type(timestamp) in _PLAIN
-                and self._low <= score <= self._high
-                and _EARLIEST <= moment <= self._limit
+                type(score) is float
+                and self._below < score
+                and score < self._above
+                and moment > -(2.0**40)
+                and moment < self._limit
                 and weight == 1
             ):
+                rows = self._rows
                 rows += (moment, score, self._class_of[label])
+                if len(rows) < _FOLD_LENGTH:
+                    return
                 care = False
             else:
                 care = True
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, ArithmeticError, Warning):
             care = True
         if care:
             self._update_with_care(label, score, timestamp, weight)
-        elif len(rows) >= _FOLD_LENGTH:
+        else:
             self._fold_some()
 
     def _update_with_care(
@@ -154,6 +159,10 @@ class Monitor:
     ) -> None:
         """Count an event that the quick look did not pass: unusual types, a weight, or bad."""
         self._check_open()
+        if isinstance(score, np.float64):
+            # What most models return; a subclass of float, but not `float` itself.
+            self.update(label, score.item(), timestamp, weight)
+            return
         argument = "label"
         try:
             known = self._check_label(label)
@@ -192,7 +201,7 @@ class Monitor:
 
     def _check_score(self, score: SupportsFloat) -> float:
         value = _check.number("score", score)
-        if not self._low <= value <= self._high:
+        if not self.scale.low <= value <= self.scale.high:
             raise ValueError(self.scale.fault("score", value))
         return value
 

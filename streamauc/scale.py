@@ -289,7 +289,8 @@ class _ProbabilityScale(_LogLinearScale):
         out >>= self._shift
         out -= self._base
         # Negative odds have the sign bit set, infinite ones and nan the largest exponent.
-        if out.size and not (self._underflow < out.min() and out.max() < self._top):
+        lowest, highest = _check.span(out)
+        if lowest <= self._underflow or highest >= self._top:
             return False
         for threshold in self.thresholds:
             out += scores >= threshold

@@ -14,12 +14,13 @@ All are immutable: the arrays are never written to after construction.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streamauc import _check
 from streamauc._check import FloatArray, IntArray
 
 Integers = NDArray[np.integer]  # narrow unsigned at rest, int64 when fresh
@@ -103,43 +104,74 @@ Packed = KeyList | SparseCounts | DenseCounts | MixedCounts
 Storage = Packed | WideCounts
 
 
+class _Forms:
+    """Stored counts sorted by form; a mixed one is taken apart."""
+
+    __slots__ = ("dense", "lists", "sparse", "wide")
+
+    def __init__(self, parts: Iterable[Storage]) -> None:
+        self.lists: list[Integers] = []
+        self.sparse: list[SparseCounts] = []
+        self.dense: list[DenseCounts] = []
+        self.wide: list[WideCounts] = []
+        # One pass, the usual forms first: every poll goes through here.
+        for part in parts:
+            if isinstance(part, KeyList):
+                self.lists.append(part.keys)
+            elif isinstance(part, MixedCounts):
+                self.dense.append(part.core)
+                self.lists.append(part.tails.keys)
+            elif isinstance(part, DenseCounts):
+                self.dense.append(part)
+            elif isinstance(part, SparseCounts):
+                self.sparse.append(part)
+            else:
+                self.wide.append(part)
+
+    @property
+    def n_listed(self) -> int:
+        """How many events are listed one by one."""
+        return sum([keys.size for keys in self.lists])
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Return the range of keys of each array and of each sparse part."""
+        arrays = [(part.first, part.first + part.counts.size) for part in self.dense]
+        keys = [part.keys for part in self.sparse if part.keys.size]
+        return arrays + [(int(one[0]), int(one[-1]) + 1) for one in keys]
+
+
 def merge(parts: Sequence[Storage], n_classes: int) -> Storage:
     """Return the sum of the parts, not compacted. O(total size)."""
     if len(parts) == 1:
         return parts[0]
-    lists = [part for part in parts if isinstance(part, KeyList)]
-    if len(lists) == len(parts) and sum(part.keys.size for part in lists) <= FEW_KEYS:
-        return KeyList(np.concatenate([part.keys for part in lists]))
-    packed = [part for part in parts if not isinstance(part, WideCounts)]
-    if len(packed) == len(parts):
-        return add_up(packed)
-    return merge_wide([widen(part, n_classes) for part in parts])
+    forms = _Forms(parts)
+    if forms.wide:
+        return merge_wide([widen(part, n_classes) for part in parts])
+    if len(forms.lists) == len(parts) and not forms.dense and forms.n_listed <= FEW_KEYS:
+        return KeyList(np.concatenate(forms.lists))
+    return _add_up(forms)
 
 
 def add_up(parts: Sequence[Packed]) -> SparseCounts | DenseCounts:
     """Return the sum of packed parts with int64 counts. O(total size)."""
-    mixed = [part for part in parts if isinstance(part, MixedCounts)]
-    lists = [part.keys for part in parts if isinstance(part, KeyList) and part.keys.size]
-    lists += [part.tails.keys for part in mixed]
-    sparse = [part for part in parts if isinstance(part, SparseCounts) and part.keys.size]
-    dense = [part for part in parts if isinstance(part, DenseCounts) and part.counts.size]
-    dense += [part.core for part in mixed]
-    events = np.concatenate(lists) if lists else np.empty(0, dtype=np.uint16)
-    arrays = [(part.first, part.first + part.counts.size) for part in dense]
-    spans = arrays + [(int(part.keys[0]), int(part.keys[-1]) + 1) for part in sparse]
+    return _add_up(_Forms(parts))
+
+
+def _add_up(forms: _Forms) -> SparseCounts | DenseCounts:
+    events = np.concatenate(forms.lists) if forms.lists else np.empty(0, dtype=np.uint16)
+    spans = forms.spans()
+    widest = max([stop - start for start, stop in spans], default=0)
     if events.size:
-        spans.append((int(events.min()), int(events.max()) + 1))
+        low, high = _check.span(events)
+        spans.append((int(low), int(high) + 1))
     if not spans:
         return DenseCounts(0, np.empty(0, dtype=np.int64))
-    first, stop = min(start for start, _ in spans), max(stop for _, stop in spans)
-    if stop - first > _widest(events.size + sum(part.keys.size for part in sparse), arrays):
-        return _sort_up(events, sparse, dense)
-    return DenseCounts(first, _sum_dense(first, stop, events, sparse, dense))
-
-
-def _widest(n_keys: int, arrays: Sequence[tuple[int, int]]) -> int:
-    """Return the widest range of keys for which an array over it is worth filling."""
-    return 65_536 + 8 * n_keys + 2 * max((stop - start for start, stop in arrays), default=0)
+    first, stop = min([start for start, _ in spans]), max([stop for _, stop in spans])
+    n_keys = events.size + sum([part.keys.size for part in forms.sparse])
+    # The widest range of keys for which an array over it is worth filling.
+    if stop - first > 65_536 + 8 * n_keys + 2 * widest:
+        return _sort_up(events, forms.sparse, forms.dense)
+    return DenseCounts(first, _sum_dense(first, stop, events, forms.sparse, forms.dense))
 
 
 def _sum_dense(
@@ -178,13 +210,18 @@ def _sort_up(
     )
 
 
+def _where_used(counts: Integers) -> IntArray:
+    """Return where counts are not zero; numpy finds true bools twice as fast as integers."""
+    return np.flatnonzero(counts != 0)
+
+
 def _run_starts(ordered: NDArray[np.generic]) -> IntArray:
     """Return where each run of equal values begins in a non-empty sorted array."""
     return np.concatenate(([0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1))
 
 
 def _sparse(part: DenseCounts) -> SparseCounts:
-    used = np.flatnonzero(part.counts)
+    used = _where_used(part.counts)
     return SparseCounts(used + part.first, part.counts[used])
 
 
@@ -229,7 +266,7 @@ def _compact_dense(
 
 
 def _key_list(counts: Integers, first: int, narrow_keys: np.dtype[np.unsignedinteger]) -> KeyList:
-    used = np.flatnonzero(counts)
+    used = _where_used(counts)
     return KeyList(np.repeat((used + first).astype(narrow_keys), counts[used]))
 
 
@@ -238,10 +275,11 @@ def _core(counts: Integers, count_bytes: int, key_bytes: int) -> tuple[int, int]
 
     There every event saves a key, and every key, whether it occurs or not, costs a count.
     """
-    used = np.flatnonzero(counts)
+    used = _where_used(counts)
     if not used.size:
         return 0, 0
-    gain = np.cumsum(counts * key_bytes - count_bytes)
+    # Capped, so that the sum of all stays within 64 bits; a count this large decides anyway.
+    gain = np.cumsum(np.minimum(counts, 2**32) * key_bytes - count_bytes)
     before = np.concatenate(([0], gain[:-1]))
     lowest = np.minimum.accumulate(before)
     last = int(np.argmax(gain - lowest))
@@ -279,7 +317,7 @@ def widen(storage: Storage, n_classes: int) -> WideCounts:
     table = padded.reshape(-1, n_classes)
     # Class by class: numpy is many times slower along an axis this short.
     columns = [table[:, number] for number in range(n_classes)]
-    used = np.flatnonzero(functools.reduce(np.bitwise_or, columns))
+    used = _where_used(functools.reduce(np.bitwise_or, columns))
     counts = np.empty((n_classes, used.size), dtype=np.int64)
     for row, column in zip(counts, columns, strict=True):
         row[:] = column[used]

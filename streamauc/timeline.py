@@ -163,7 +163,15 @@ class Timeline:
         if tally is None:
             tally = panes[index] = Tally(self.scale, self.n_classes)
         tally.add(part)
+        if index != levels[number].hot:
+            self._cool(levels[number])
         self._forget(levels, number, index)
+
+    def _cool(self, level: _Level) -> None:
+        """Make the pane small in which an event landed last, as the stream has moved on."""
+        tally = level.panes.get(level.hot)
+        if tally is not None:
+            tally.settle()
 
     def _forget(self, levels: list[_Level], number: int, index: int) -> None:
         """Drop every node that stands above a pane."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from panes import SMALL_TIERS, PaneModel
 
@@ -115,6 +115,7 @@ def test_nothing_expires_before_the_next_expiry(spec, now):
 
 
 @given(st.sampled_from(SPECS), st.lists(moments_now, min_size=1, max_size=8), moments_now)
+@example(SMALL_TIERS, [-385.0], math.nextafter(20.0, 0.0))
 def test_expired_is_older_than_every_tier(spec, moments, now):
     """One time and a column are judged alike, and as the definition says."""
     tiers = check_tiers(spec)
