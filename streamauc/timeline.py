@@ -29,7 +29,7 @@ _NOWHERE = 2**62  # no pane has this index, nor has a node that begins with it
 
 
 class _Level:
-    """The panes and nodes of one tier. Nodes are keyed by (level, index); None means empty.
+    """The panes and nodes of one tier. Nodes are keyed by (level, index); empty ones not kept.
 
     No node has ever been on a level above `height`. `hot` is the pane in whose span an event
     landed last: nodes above it are not kept, as the next event would undo them.
@@ -39,7 +39,7 @@ class _Level:
 
     def __init__(self) -> None:
         self.panes: SortedDict[int, Tally] = SortedDict()
-        self.nodes: dict[tuple[int, int], ScoreHistogram | None] = {}
+        self.nodes: dict[tuple[int, int], ScoreHistogram] = {}
         self.height = 0
         self.hot = _NOWHERE
 
@@ -148,7 +148,7 @@ class Timeline:
         for levels in self._channels.values():
             for level in levels:
                 total += sum(tally.nbytes for tally in level.panes.values())
-                total += sum(node.nbytes for node in level.nodes.values() if node is not None)
+                total += sum(node.nbytes for node in level.nodes.values())
         return total
 
     def _levels(self, channel: str) -> list[_Level]:
@@ -256,11 +256,12 @@ class Timeline:
             if here.hot >> (_FAN_BITS * height) == index:
                 self._gather_beneath(levels, number, height, index, parts)
                 return
-            here.nodes[key] = self._sum(levels, number, height, index)
+            node = self._sum(levels, number, height, index)
+            if node is None:
+                return
+            here.nodes[key] = node
             here.height = max(here.height, height)
-        node = here.nodes[key]
-        if node is not None:
-            parts.append(node)
+        parts.append(here.nodes[key])
 
     def _gather_beneath(
         self,
