@@ -5,10 +5,11 @@ import io
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +18,7 @@ from streamauc.metrics import catalogue
 from streamauc.metrics.catalogue import Metric, Params
 from streamauc.window import JsonValue, Window
 
+_UNLIMITED = 10_000
 _MARKS = "¹²³⁴⁵⁶⁷⁸⁹"
 _WORDS = {
     "empty": "no events with an outcome",
@@ -38,12 +40,13 @@ class Shown:
     spec: str
     metric: Metric
     params: Params
+    with_interval: bool = True
 
     @property
     def head(self) -> str:
         """The title of its column."""
         name, at, threshold = self.spec.partition("@")
-        return _HEADS.get(name, name) + (f" {at} {threshold}" if at else "")
+        return _HEADS.get(name, name) + (f"\n{at} {threshold}" if at else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,9 @@ def choose_metrics(metrics: str | None, thresholds: Sequence[float]) -> list[Sho
             raise ValueError(f"metric {name!r} needs {needs[0]}: write {name}@0.5, or --threshold")
         else:
             specs = [name]
-        shown += [Shown(spec, *catalogue.parse(spec)) for spec in specs]
+        # The usual table has to fit a screen: of precision and recall only the value is shown.
+        roomy = metrics is not None or name not in ("precision", "recall")
+        shown += [Shown(spec, *catalogue.parse(spec), with_interval=roomy) for spec in specs]
     return shown
 
 
@@ -108,10 +113,32 @@ class _Footnotes:
 
 
 def print_table(report: Report, console: Console) -> None:
-    """Print a row a window; undefined is ``-`` with its reason in a footnote."""
+    """Print a row a window; undefined is ``-`` with its reason in a footnote.
+
+    On a screen too narrow for them the intervals are left out, and that is said.
+    """
+    table, notes = _table(report)
+    if _width(table, console) > console.width:
+        shown = [replace(one, with_interval=False) for one in report.shown]
+        table, notes = _table(replace(report, shown=shown))
+        notes.append("the screen is too narrow for the intervals; --format csv and json have them")
+    # Nothing is ever cut off: better a wrapped line than a missing number.
+    console.width = max(console.width, _width(table, console))
+    console.print(table)
+    for line in notes:
+        console.print(Text(line, style="dim"))
+
+
+def _width(table: Table, console: Console) -> int:
+    """Return how wide the table is when nothing is cut."""
+    return Measurement.get(console, console.options.update(width=_UNLIMITED), table).maximum
+
+
+def _table(report: Report) -> tuple[Table, list[str]]:
+    """Return the table and its footnotes."""
     notes = _Footnotes()
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("start" if not report.timeless else "")
+    table.add_column("" if report.timeless else "start", no_wrap=True)
     for one in report.shown:
         table.add_column(Text(one.head), justify="right", no_wrap=True)
     for window in report.windows:
@@ -120,9 +147,7 @@ def print_table(report: Report, console: Console) -> None:
         cells = [_cell(report.whole, one, notes) for one in report.shown]
         table.add_section()
         table.add_row("all", *cells, style="bold")
-    console.print(table)
-    for line in notes.lines():
-        console.print(Text(line, style="dim"))
+    return table, notes.lines()
 
 
 def _cell(window: Window, shown: Shown, notes: _Footnotes) -> Text:
@@ -131,7 +156,7 @@ def _cell(window: Window, shown: Shown, notes: _Footnotes) -> Text:
         return Text("-" + notes.mark(window.reason(shown.metric.name, **shown.params) or "empty"))
     write = _writer(shown.metric)
     text = write(value)
-    if shown.metric.interval is None:
+    if shown.metric.interval is None or not shown.with_interval:
         return Text(text)
     ends = window.interval(shown.metric.name, **shown.params)
     if math.isnan(ends.low):

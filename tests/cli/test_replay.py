@@ -347,10 +347,27 @@ def test_a_pipe_gets_the_table_whole_and_no_progress(log):
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
 
-    assert len(done.stdout.splitlines()) == 12
+    assert len(done.stdout.splitlines()) == 13  # two lines of heads, ten days, all
     assert "\x1b" not in done.stdout + done.stderr
     assert "reading" not in done.stderr
-    assert max(map(len, done.stdout.splitlines())) > 150
+    assert max(map(len, done.stdout.splitlines())) > 130
+
+
+@pytest.mark.parametrize(("columns", "with_intervals"), [(60, False), (80, False), (150, True)])
+def test_a_narrow_screen_loses_intervals_and_no_number(log, columns, with_intervals):
+    """On a terminal the table shrinks by leaving the intervals out, and says so."""
+    command = f"COLUMNS={columns} {sys.executable} -m streamauc replay {log[0]} --window 1d"
+    done = subprocess.run(
+        ["script", "-qec", command, "/dev/null"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert "…" not in done.stdout
+    assert ("[" in done.stdout.replace("\x1b[", "")) is with_intervals
+    assert ("too narrow for the intervals" in done.stdout) is not with_intervals
 
 
 def test_a_bar_shows_on_a_terminal(log):
