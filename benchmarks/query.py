@@ -96,9 +96,10 @@ def _auc(monitor: Monitor, start: float, end: float) -> float:
 
 
 def _timed(ask: Callable[[], float]) -> float:
-    begin = time.perf_counter()
+    """Return the processor time of a call: in a percentile, other programs must not count."""
+    begin = time.thread_time()
     value = ask()
-    seconds = time.perf_counter() - begin
+    seconds = time.thread_time() - begin
     assert 0 < value < 1
     return seconds
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from streamauc.accumulator import Accumulator
+    from streamauc.change.compare import Comparison, compare
     from streamauc.counts import ThresholdCounts, threshold_counts
     from streamauc.histogram import ScoreHistogram
     from streamauc.history import History
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Accumulator",
     "Bounds",
+    "Comparison",
     "Confusion",
     "History",
     "Interval",
@@ -53,6 +55,7 @@ __all__ = [
     "Window",
     "average_precision",
     "average_precision_bounds",
+    "compare",
     "confusion_at",
     "precision_recall_curve",
     "prevalence",
@@ -67,6 +70,7 @@ __all__ = [
 
 _HOMES = {
     "accumulator": ("Accumulator",),
+    "change.compare": ("Comparison", "compare"),
     "counts": ("ThresholdCounts", "threshold_counts"),
     "histogram": ("ScoreHistogram",),
     "history": ("History",),

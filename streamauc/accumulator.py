@@ -40,6 +40,11 @@ class Tally:
         if self._pile_bytes > max(_PILE_BYTES, 2 * self._sum_bytes):
             self._merge()
 
+    def remove(self, part: Storage) -> None:
+        """Take back counts that were added. O(size of the sum)."""
+        self._pile.append(storage.negated(part))
+        self._merge()
+
     def parts(self) -> tuple[ScoreHistogram, ...]:
         """Return histograms that add up to the sum so far, without merging large ones.
 

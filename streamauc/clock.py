@@ -50,6 +50,9 @@ class Clock(Protocol):
     def admit_one(self, moment: float, tier: Tier) -> Verdict:
         """Judge what happened at one moment."""
 
+    def admit_span(self, earliest: float, latest: float, tier: Tier) -> bool:
+        """Return whether all events in a span count, whatever their order; takes them in if so."""
+
     def catch_up(self, latest: float) -> None:
         """Take over what another clock had seen."""
 
@@ -98,6 +101,11 @@ class WallClock:
         if moment > self.limit:
             return "ahead"
         return "expired" if is_expired(moment, self.latest, tier) else "accepted"
+
+    def admit_span(self, earliest: float, latest: float, tier: Tier) -> bool:
+        """Return whether all events in a span count by the present moment."""
+        now = self.now()
+        return latest <= self.limit and not is_expired(earliest, now, tier)
 
     def catch_up(self, latest: float) -> None:
         """Let expire what had expired by another clock; `now` stays that of the source."""
@@ -161,6 +169,15 @@ class EventClock:
             return "expired"
         self.latest = max(before, moment)
         return "accepted"
+
+    def admit_span(self, earliest: float, latest: float, tier: Tier) -> bool:
+        """Return whether all events in a span count by the latest of them."""
+        top = max(self.latest, latest)
+        jumps = self.latest > -math.inf and latest > self.latest + self._max_ahead
+        if jumps or is_expired(earliest, top, tier):
+            return False
+        self.latest = top
+        return True
 
     def catch_up(self, latest: float) -> None:
         """Take over the largest event time that another clock had seen."""

@@ -75,11 +75,12 @@ class Events:
 
 
 class PaneCounter:
-    """Counts events by pane of `pane_seconds`."""
+    """Counts events by pane of `pane_seconds`, telling `n_classes` classes apart."""
 
-    def __init__(self, scale: Scale, pane_seconds: int) -> None:
-        self._scale = scale
-        self._coder = None if scale.n_bins is None else KeyCoder(scale)
+    def __init__(self, scale: Scale, pane_seconds: int, *, n_classes: int = 2) -> None:
+        self.scale = scale
+        self._n_classes = n_classes
+        self._coder = None if scale.n_bins is None else KeyCoder(scale, n_classes)
         self._pane_seconds = pane_seconds
 
     def count(self, events: Events) -> list[tuple[int, Storage]]:
@@ -109,7 +110,7 @@ class PaneCounter:
             weights = None  # so that it makes no difference beside what an event arrived
         if weights is None and self._coder is not None:
             return self._coder.count_or_list(events.classes, events.scores)
-        return count_events(self._scale, 2, events.classes, events.scores, weights)
+        return count_events(self.scale, self._n_classes, events.classes, events.scores, weights)
 
     def _one_by_one(self, events: Events) -> Iterator[tuple[int, Storage]]:
         """Cut the events themselves by pane: weights and bins without bound have no keys."""

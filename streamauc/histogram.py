@@ -134,6 +134,16 @@ class ScoreHistogram:
             raise ValueError(f"scale must be coarser than {self.scale}, got {scale}")
         return ScoreHistogram(scale, self._on(scale), self.n_classes)
 
+    def pooled(self) -> "ScoreHistogram":
+        """Return the same events with all classes taken as one."""
+        wide, squares = self.wide, self.squares
+        pooled = WideCounts(
+            wide.bins,
+            wide.counts.sum(axis=0, keepdims=True),
+            None if squares is None else squares.sum(axis=0, keepdims=True),
+        )
+        return ScoreHistogram(self.scale, pooled, 1)
+
     def _on(self, scale: Scale) -> Storage:
         if scale is self.scale or scale == self.scale:
             return self._storage

@@ -58,6 +58,11 @@ class History:
         """Positives in each window, or the sums of their weights."""
         return self._column(lambda window: window.n_pos)
 
+    @cached_property
+    def coverage(self) -> FloatArray:
+        """Labelled share of each window; ``nan`` in empty ones."""
+        return self._column(lambda window: window.coverage)
+
     def column(self, metric: str) -> FloatArray:
         """Return a metric in each window; ``nan`` where it is undefined."""
         entry, params = catalogue.parse(metric)

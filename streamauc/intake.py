@@ -17,7 +17,7 @@ import itertools
 import math
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -56,6 +56,8 @@ class Intake:
 
     def __init__(self) -> None:
         self.rows: list[float] = []
+        # Predictions and labels in order of arrival, as `join.runs` reads them.
+        self.keyed: list[Hashable] = []
         self._batches: dict[int, Batch] = {}
         self._numbers = itertools.count()
 
@@ -71,6 +73,7 @@ class Intake:
     def clear(self) -> None:
         """Forget everything, in place."""
         self.rows.clear()
+        self.keyed.clear()
         self._batches.clear()
 
     def push(self, timestamp: float, score: float, label: float, weight: float) -> None:
@@ -108,6 +111,12 @@ class Intake:
             return
         places = marked[rows[marked, 2] == _BATCH]
         yield from self._between(rows, places.tolist())
+
+    def take_keyed(self, n_entries: int) -> list[Hashable]:
+        """Take predictions and labels off the front. Only for the holder of the lock."""
+        taken = self.keyed[: 2 * n_entries]
+        del self.keyed[: 2 * n_entries]
+        return taken
 
     def _between(self, rows: FloatArray, places: list[int]) -> Iterator[Batch]:
         """Yield the rows between the marks of batches, and each batch in its place."""

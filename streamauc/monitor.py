@@ -1,12 +1,10 @@
 """The monitor: counts a stream of scored events by time, and answers for any window of it."""
 
-import itertools
 import math
 import os
 import threading
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC
 from types import TracebackType
@@ -15,19 +13,22 @@ from typing import Literal, Self, SupportsFloat
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streamauc import _check, _time, codec, tiers
+from streamauc import _check, _time, codec
+from streamauc._check import IntArray
 from streamauc._time import CalendarStep, Duration, Timestamp
 from streamauc.clock import Clock, EventClock, WallClock
 from streamauc.codec import SeriesState
-from streamauc.events import Events, PaneCounter
+from streamauc.events import PaneCounter
 from streamauc.histogram import LARGEST_WEIGHT, ScoreHistogram, weight_fault
-from streamauc.history import DEFAULT_METRICS, History, step_edges
+from streamauc.history import DEFAULT_METRICS, History
 from streamauc.intake import Batch, Intake
-from streamauc.offered import Columns, Rules, check_and_count
+from streamauc.join import LabelJoin, Labels, MemoryJoinStore, Predictions
+from streamauc.ledger import Ledger, rebinned
+from streamauc.maturity import LabelDelay
+from streamauc.offered import Columns, Rules, check_and_count, check_labels, check_predictions
 from streamauc.scale import Scale
-from streamauc.stats import Stats, Tallies
-from streamauc.tiers import Cover, TierSpec, check_tiers
-from streamauc.timeline import Timeline
+from streamauc.stats import Stats
+from streamauc.tiers import TierSpec, check_tiers
 from streamauc.window import Window
 
 DEFAULT_TIERS: TierSpec = ((60, "2d"), (3600, "90d"), (86_400, "5y"))
@@ -37,6 +38,7 @@ _FOLD_EVENTS = 8_192
 # With this much waiting, writers wait for a fold after all, so that memory stays bounded.
 _MAX_WAITING_EVENTS = 262_144
 _MAX_WAITING_BATCHES = 64
+_FOLD_KEYED = 2 * 4_096
 _FOLD_LENGTH, _MAX_LENGTH = 3 * _FOLD_EVENTS, 3 * _MAX_WAITING_EVENTS
 # Other kinds of numbers are widened first, and what merely compares like one is refused.
 
@@ -58,6 +60,9 @@ class Monitor:
       with ``"event"``, where a jump beyond it waits for a second event to confirm it.
     * `bad`: ``"raise"`` an error for a bad event, or ``"skip"`` and count it in `stats`.
     * `classes`: the labels (negative, positive) when they are not bool or 0/1.
+    * `label_ttl`: how long after its prediction a label is waited for; for ever unless set.
+    * `max_pending`, `max_early`, `max_resolved`: how many predictions may wait for their label,
+      labels for their prediction, and keys be remembered after that; oldest out first.
 
     Many threads may write and poll: writers don't wait, a poll sees whole updates only, and
     every update that returned before the poll began. Up to 262,144 events and 64 batches wait
@@ -78,6 +83,10 @@ class Monitor:
         max_ahead: Duration | None = None,
         bad: BadEvents = "raise",
         classes: Sequence[Hashable] | None = None,
+        label_ttl: Duration = math.inf,
+        max_pending: int = 1_000_000,
+        max_early: int = 100_000,
+        max_resolved: int = 1_000_000,
     ) -> None:
         if bad not in ("raise", "skip"):
             raise ValueError(f"bad must be 'raise' or 'skip', got {bad!r}")
@@ -95,7 +104,13 @@ class Monitor:
         # As floats, which a fold packs several times faster than ints.
         self._class_of = {negative: 0.0, positive: 1.0}
         self._intake = Intake()
-        self._rows = self._intake.rows  # at hand for `update`
+        self._rows, self._keyed = self._intake.rows, self._intake.keyed  # at hand
+        self._label_ttl = _time.duration("label_ttl", label_ttl)
+        self._bounds = {
+            "max_pending": _check.integer("max_pending", max_pending, 1),
+            "max_early": _check.integer("max_early", max_early, 0),
+            "max_resolved": _check.integer("max_resolved", max_resolved, 0),
+        }
         self._closed = False
         self._start_empty()
         _monitors.add(self)
@@ -103,12 +118,9 @@ class Monitor:
     def _start_empty(self) -> None:
         self._lock = threading.Lock()
         self._intake.clear()
-        self._clock = self._new_clock()
+        join = LabelJoin(MemoryJoinStore(**self._bounds), self._label_ttl)
+        self._ledger = Ledger(self._counter, self._new_clock(), self.tiers, join)
         self._refresh_limit()
-        self._timeline = Timeline(self.scale, self.tiers)
-        self._tallies = Tallies()
-        # A clock of time counts from now on; with event time, from the first event on.
-        self._since = math.inf if self._source == "event" else self._clock.now()
 
     def _new_clock(self) -> Clock:
         if isinstance(self._source, str):
@@ -182,7 +194,7 @@ class Monitor:
             self._fold_some()
 
     def _push(self, moment: float, score: float, label: float, weight: float) -> None:
-        if moment > self._limit and self._clock.is_ahead(moment):
+        if moment > self._limit and self._ledger.clock.is_ahead(moment):
             self._intake.push_ahead()
             return
         self._refresh_limit()
@@ -190,7 +202,7 @@ class Monitor:
 
     def _refresh_limit(self) -> None:
         # Whoever writes to a closed monitor is to meet the check that says so.
-        self._limit = -math.inf if self._closed else self._clock.limit
+        self._limit = -math.inf if self._closed else self._ledger.clock.limit
 
     def _check_label(self, label: Hashable) -> float:
         try:
@@ -210,7 +222,7 @@ class Monitor:
             return _time.seconds("timestamp", timestamp)
         if self._source == "event":
             raise ValueError("timestamp must be given when the clock is 'event', got None")
-        return self._clock.now()
+        return self._ledger.clock.now()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -234,6 +246,99 @@ class Monitor:
         columns = Columns(y_true, y_score, timestamps, weights)
         found = check_and_count(self._rules, self._counter, columns, skip=self._skip)
         self._arrive(Batch(found.events, found.panes, rejected=found.rejected))
+
+    def predict(self, key: Hashable, score: float, timestamp: Timestamp | None = None) -> None:
+        """Count a score whose label is to come, see `resolve`. Amortised O(1).
+
+        The event counts in the window of its `timestamp`, now if it is left out: its score at
+        once, its label when that is known. A key that is known already is a repetition and
+        counts nothing. Bad arguments as in `update`; `key` must be hashable.
+        """
+        try:
+            moment: float = timestamp  # type: ignore[assignment]  # else comparing it fails
+            usual = (
+                type(score) is float
+                and type(timestamp) is float
+                and self._below < score < self._above
+                and -_time.MAX_TIME < moment < self._limit
+            )
+            if usual:
+                hash(key)
+        except (TypeError, ValueError, ArithmeticError, Warning):
+            usual = False
+        if usual:
+            keyed = self._keyed
+            keyed += (key, complex(moment, score))
+        else:
+            self._predict_with_care(key, score, timestamp)
+        if len(self._keyed) >= _FOLD_KEYED:
+            self._fold_some()
+
+    def _predict_with_care(self, key: Hashable, score: float, timestamp: Timestamp | None) -> None:
+        self._check_open()
+        argument = "score"
+        try:
+            hash(key)
+            value = self._check_score(score)
+            argument = "timestamp"
+            moment = self._check_moment(timestamp)
+        except (TypeError, ValueError):
+            if not self._skip:
+                raise
+            self._intake.push_rejected(argument)
+            return
+        if moment > self._limit and self._ledger.clock.is_ahead(moment):
+            self._intake.push_ahead()
+            return
+        self._refresh_limit()
+        self._keyed.extend((key, complex(moment, value)))
+
+    def resolve(self, key: Hashable, label: Hashable) -> None:
+        """Say which label the prediction of `key` got. Amortised O(1).
+
+        It may come before the prediction, twice, or change: then the count moves. A label that
+        comes later than `label_ttl` after its prediction is not counted. All of that is in
+        `stats`. Raises ValueError for a bad label; with ``bad="skip"`` counts it.
+        """
+        self._check_open()
+        try:
+            hash(key)
+            known = self._check_label(label)
+        except (TypeError, ValueError):
+            if not self._skip:
+                raise
+            self._intake.push_rejected("label")
+            return
+        self._keyed.extend((key, known))
+        if len(self._keyed) >= _FOLD_KEYED:
+            self._fold_some()
+
+    def predict_many(
+        self, keys: Sequence[Hashable], y_score: ArrayLike, timestamps: ArrayLike
+    ) -> None:
+        """Count scores whose labels are to come, as `predict` does for one. O(n_samples).
+
+        Bad rows as in `update_many`.
+        """
+        self._check_open()
+        given = _key_list(keys)
+        rows, events, rejected = check_predictions(
+            self._rules, y_score, timestamps, skip=self._skip
+        )
+        _check_key_length(given, "y_score", events.size + rejected.total())
+        placed = (events.timestamps + 1j * events.scores).tolist()
+        self._keyed.extend((None, Predictions(_chosen(given, rows), placed)))
+        self._arrive(Batch(rejected=rejected))
+
+    def resolve_many(self, keys: Sequence[Hashable], y_true: ArrayLike) -> None:
+        """Say which labels predictions got, as `resolve` does for one. O(n_samples)."""
+        self._check_open()
+        given = _key_list(keys)
+        rows, classes, rejected = check_labels(self._rules, y_true, skip=self._skip)
+        _check_key_length(given, "y_true", classes.size + rejected.total())
+        labels = classes.astype(np.float64).tolist()
+        self._keyed.extend((None, Labels(_chosen(given, rows), labels)))
+        self._arrive(Batch(rejected=rejected))
 
     def update_histogram(self, histogram: ScoreHistogram, timestamp: Timestamp) -> None:
         """Count events that are already a histogram, all at one time. O(n_bins).
@@ -268,7 +373,9 @@ class Monitor:
         crowded = len(self._rows) >= _MAX_LENGTH
         if self._lock.acquire(blocking=crowded):
             try:
-                self._fold(_FOLD_EVENTS)
+                if len(self._rows) >= _FOLD_LENGTH:
+                    self._fold(_FOLD_EVENTS)
+                self._fold_keyed(_FOLD_KEYED // 2)
             finally:
                 self._lock.release()
 
@@ -278,6 +385,12 @@ class Monitor:
         while left > 0:
             # What is added meanwhile is behind it and may stay.
             left -= self._fold(min(left, _MAX_WAITING_EVENTS))
+        self._fold_keyed(len(self._keyed) // 2)
+
+    def _fold_keyed(self, n_entries: int) -> None:
+        if self._keyed:
+            self._ledger.count_keyed(self._intake.take_keyed(n_entries))
+            self._refresh_limit()
 
     def _fold(self, n_rows: int) -> int:
         for batch in self._intake.take(n_rows):
@@ -285,53 +398,8 @@ class Monitor:
         return n_rows
 
     def _count(self, batch: Batch) -> None:
-        """Count one batch; with the lock held."""
-        if batch.rejected or batch.n_ahead:
-            self._tallies.add(batch.rejected | Counter(ahead=batch.n_ahead))
-        if batch.histogram is not None:
-            self._count_histogram(batch.histogram, batch.moment)
-        if batch.events is not None and batch.events.size:
-            self._count_events(batch.events, batch)
+        self._ledger.count(batch)
         self._refresh_limit()
-
-    def _count_events(self, events: Events, batch: Batch) -> None:
-        admission = self._clock.admit(events, self.tiers[-1])
-        admitted = admission.events
-        self._tallies.add(
-            {
-                "accepted": admitted.size,
-                "expired": admission.n_expired,
-                "ahead": admission.n_ahead,
-            }
-        )
-        if not admitted.size:
-            return
-        self._since = min(self._since, admitted.earliest)
-        self._advance()
-        panes = batch.panes
-        if panes is None or admitted is not events:
-            panes = self._counter.count(admitted)
-        self._timeline.add(_LABELLED, panes)
-
-    def _count_histogram(self, histogram: ScoreHistogram, moment: float) -> None:
-        """Count a histogram as a whole: one time decides for all of its events."""
-        n_events = round(float(histogram.totals.sum()))
-        verdict = self._clock.admit_one(moment, self.tiers[-1])
-        self._tallies.add({verdict: n_events})
-        if verdict != "accepted":
-            return
-        self._since = min(self._since, moment)
-        self._advance()
-        pane = tiers.pane_of(moment, self.tiers[0].pane_seconds)
-        self._timeline.add(_LABELLED, [(pane, histogram.stored)])
-
-    def _advance(self) -> float:
-        """Let panes expire that are too old by now and return the time; with the lock held."""
-        now = self._clock.now()
-        # Without any event, an event clock says 0, by which nothing must expire.
-        if self._clock.latest > -math.inf:
-            self._timeline.advance(self._clock.latest)
-        return now
 
     def merge(self, other: "Monitor") -> None:
         """Add everything that another monitor counted. O(total size of its panes).
@@ -342,48 +410,18 @@ class Monitor:
         self._check_open()
         if other is self:
             raise ValueError("other must be another monitor, got this one")
-        self._absorb(other.state())
-
-    def _absorb(self, state: SeriesState) -> None:
-        if check_tiers(state.tiers) != self.tiers:
-            raise ValueError(f"tiers must be the same, got {state.tiers} and {self.tiers}")
-        parts = [
-            (channel, tier, index, ScoreHistogram(state.scale, counts).rebinned(self.scale))
-            for channel, tier, index, counts in state.panes
-        ]
+        state = other.state()
+        parts = rebinned(state, self.scale, self.tiers)
         with self._lock:
             self._fold_all()
-            self._tallies.add(state.tallies)
-            self._since = min(self._since, state.observed_since)
-            self._clock.catch_up(state.latest)
-            self._advance()
-            # Where the other's fine panes have expired, only coarse ones can be added up.
-            first = zip(self._timeline.first, state.horizons, strict=True)
-            self._timeline.advance_to(tuple(max(pair) for pair in first))
-            for channel, tier, index, part in parts:
-                self._timeline.put(channel, tier, index, part.stored)
+            self._ledger.absorb(state, parts)
+            self._refresh_limit()
 
     def state(self) -> SeriesState:
         """Return everything counted so far, as `codec` writes it down. O(total size)."""
         with self._lock:
             self._fold_all()
-            self._advance()
-            panes = [
-                (channel, tier, index, part)
-                for channel in self._timeline.channels
-                for tier, index, part in self._timeline.panes(channel)
-            ]
-            return SeriesState(
-                scale=self.scale,
-                event_clock=isinstance(self._clock, EventClock),
-                tiers=tuple((tier.pane_seconds, tier.keep) for tier in self.tiers),
-                classes=self._rules.classes,
-                observed_since=self._since,
-                latest=self._clock.latest,
-                horizons=self._timeline.first,
-                tallies=dict(self._tallies.counts),
-                panes=[(name, tier, index, part.wide) for name, tier, index, part in panes],
-            )
+            return self._ledger.state(self._rules.classes)
 
     def to_bytes(self) -> bytes:
         """Return everything counted so far in the format that `codec` describes.
@@ -417,8 +455,8 @@ class Monitor:
             bad=bad,
             classes=state.classes,
         )
-        monitor._since = math.inf
-        monitor._absorb(state)
+        monitor._ledger.restore(state, rebinned(state, monitor.scale, monitor.tiers))
+        monitor._refresh_limit()
         return monitor
 
     def __reduce__(self) -> tuple[Callable[..., "Monitor"], tuple[object, ...]]:
@@ -431,19 +469,20 @@ class Monitor:
         *,
         last: Duration | None = None,
         offset: Duration | None = None,
+        min_coverage: float = 0.0,
     ) -> Window:
         """Return the events of [start, end), or the `last` so long, ending `offset` ago.
+
+        A window in which less than `min_coverage` of the events have their label carries the
+        caveat ``immature``.
 
         The span is rounded outwards to the panes that survive; the window says what it really
         covers. O(log n_panes) parts.
         """
         with self._lock:  # a poll that comes during a fold waits for it, so it misses nothing
             self._fold_all()
-            now = self._advance()
-            low, high = _span(start, end, last, offset, now)
-            cover = self._timeline.cover(_LABELLED, low, high)
-            since = self._since
-        return self._window(cover, since)
+            now = self._ledger.advance()
+            return self._ledger.window(*_span(start, end, last, offset, now), min_coverage)
 
     def history(
         self,
@@ -453,6 +492,7 @@ class Monitor:
         end: Timestamp | None = None,
         metrics: Sequence[str] = DEFAULT_METRICS,
         tz: str | None = None,
+        min_coverage: float = 0.0,
     ) -> History:
         """Return a window a step, from when counting began until now unless given.
 
@@ -461,48 +501,36 @@ class Monitor:
         each surviving pane once, with its true span.
         """
         zone = UTC if tz is None else _time.time_zone(tz)
+        low = None if start is None else _time.seconds("start", start)
+        high = None if end is None else _time.seconds("end", end)
         with self._lock:
             self._fold_all()
-            now = self._advance()
-            since = self._since
-            low = self._begin() if start is None else _time.seconds("start", start)
-            high = math.nextafter(now, math.inf) if end is None else _time.seconds("end", end)
-            if not low < high:
-                return History((), tuple(metrics))
-            edges = self._timeline.snapped(step_edges(step, low, high, zone))
-            covers = [self._timeline.cover(_LABELLED, *edge) for edge in itertools.pairwise(edges)]
-        windows = tuple(self._window(cover, since) for cover in covers)
+            windows = self._ledger.windows(step, low, high, zone, min_coverage)
         return History(windows, tuple(metrics))
 
-    def _begin(self) -> float:
-        """Return where the first pane begins that may hold events."""
-        if self._since == math.inf:
-            return math.inf
-        return self._timeline.snapped((max(self._since, self._timeline.oldest),))[0]
+    def label_delay(self, share: float = 0.95) -> LabelDelay:
+        """Return the delay within which a share of the labels arrive, overall and by class.
 
-    def _window(self, cover: Cover, since: float) -> Window:
-        caveats = []
-        if cover.start < tiers.floor(since, self.tiers[0].pane_seconds):
-            caveats.append("warming_up")
-        if cover.expired:
-            caveats.append("expired")
-        empty = ScoreHistogram.empty(self.scale)
-        start, end = float(cover.start), float(cover.end)
-        return Window(start, end, since, tuple(caveats), cover.parts, empty)
+        Windows that end that long ago are mature: ``window(last=..., offset=...)``.
+        O(n_open log n_open).
+        """
+        with self._lock:
+            self._fold_all()
+            return self._ledger.label_delay(share)
 
     @property
     def stats(self) -> Stats:
         """What became of every event offered so far."""
         with self._lock:
             self._fold_all()
-            return self._tallies.stats()
+            return self._ledger.stats()
 
     @property
     def nbytes(self) -> int:
         """Bytes held by the counts; bounded by bins x panes, whatever the traffic."""
         with self._lock:
             self._fold_all()
-            return self._timeline.nbytes
+            return self._ledger.nbytes
 
     def flush(self) -> None:
         """Count everything that waits."""
@@ -525,6 +553,26 @@ class Monitor:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _key_list(keys: Sequence[Hashable]) -> list[Hashable]:
+    """Return keys as a list of Python's own objects, each of them hashable."""
+    found: list[Hashable] = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+    for index, key in enumerate(found):
+        try:
+            hash(key)
+        except TypeError:
+            raise TypeError(f"keys must be hashable, got {key!r} at index {index}") from None
+    return found
+
+
+def _check_key_length(keys: Sequence[Hashable], other: str, size: int) -> None:
+    if len(keys) != size:
+        raise ValueError(f"keys and {other} must have the same length, got {len(keys)} and {size}")
+
+
+def _chosen(keys: list[Hashable], rows: IntArray | None) -> list[Hashable]:
+    return keys if rows is None else [keys[row] for row in rows.tolist()]
 
 
 def _max_ahead(clock: Now | Literal["event"], max_ahead: Duration | None) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streamauc import _check, _time
-from streamauc._check import BoolArray, FloatArray
+from streamauc._check import BoolArray, FloatArray, IntArray
 from streamauc.events import Events, PaneCounter
 from streamauc.histogram import LARGEST_WEIGHT, weight_fault
 from streamauc.scale import Scale
@@ -147,9 +147,52 @@ def _weight(weights: FloatArray | None, row: int) -> float:
 
 
 def _good_only(scale: Scale, events: Events) -> tuple[Events, Counter[str]]:
+    kept, rejected = _kept(scale, events)
+    return events.take(kept), rejected
+
+
+def _kept(scale: Scale, events: Events) -> tuple[BoolArray, Counter[str]]:
+    """Return which rows are good, and how many are not for which reason."""
     kept = np.ones(events.size, dtype=bool)
     rejected: Counter[str] = Counter()
     for reason, good in _good(scale, events).items():
         rejected[reason] = int((kept & ~good).sum())  # a row counts once, for its first fault
         kept &= good
-    return events.take(kept), +rejected
+    return kept, +rejected
+
+
+def check_predictions(
+    rules: Rules, y_score: ArrayLike, timestamps: ArrayLike, *, skip: bool
+) -> tuple[IntArray | None, Events, Counter[str]]:
+    """Return the rows that are good (None for all), those as events, and what else there was.
+
+    Raises as `check_and_count` does. O(n_samples).
+    """
+    scores = _check.float_column("y_score", y_score, skip=skip)
+    times = _time.time_column(timestamps, skip=skip)
+    _check.same_length(y_score=scores, timestamps=times)
+    events = Events.of(np.zeros(scores.size, dtype=np.int64), scores, times)
+    kept, rejected = _kept(rules.scale, events)
+    if not rejected:
+        return None, events, rejected
+    if not skip:
+        _refuse(rules, events, events.classes)
+    return np.flatnonzero(kept), events.take(kept), rejected
+
+
+def check_labels(
+    rules: Rules, y_true: ArrayLike, *, skip: bool
+) -> tuple[IntArray | None, IntArray, Counter[str]]:
+    """Return the rows whose label is good (None for all), their classes, and the others."""
+    classes, all_good = _check.label_column(y_true, rules.classes)
+    if all_good:
+        return None, classes, Counter()
+    rows = np.flatnonzero(classes >= 0)
+    if not skip:
+        row = int(np.argmin(classes >= 0))
+        got = _check.plain(np.asarray(y_true)[row])
+        raise ValueError(
+            f"y_true must be {rules.allowed_labels}, got {got!r} at index {row}"
+            f" ({classes.size - rows.size} of {classes.size} values are bad)"
+        )
+    return rows, classes[rows], Counter(label=classes.size - rows.size)

@@ -2,31 +2,63 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 REASONS = ("score", "label", "timestamp", "weight")
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Numbers of events; what was offered is the sum of the others.
+    """Numbers of events; what was offered is the sum of accepted, rejected, expired and ahead.
 
-    * `n_accepted`: counted.
+    * `n_accepted`: counted, by `update` or as a prediction.
     * `n_rejected`: bad and left out (only with ``bad="skip"``), by reason in `rejected`.
     * `n_expired`: older than every tier.
     * `n_ahead`: from too far in the future.
+
+    Of the predictions, `n_predicted` is the sum of `n_labelled`, `n_open` and `n_abandoned`
+    (whose label did not come in time, or for which there was no room). Besides:
+
+    * `n_early`: labels that wait for their prediction.
+    * `n_repeated_predictions`, `n_repeated_labels`: the same again, not counted again.
+    * `n_changed_labels`: labels that replaced another; the count moved.
+    * `n_late_labels`: labels that came when their prediction had been abandoned.
     """
 
-    n_accepted: int
-    n_rejected: int
-    n_expired: int
-    n_ahead: int
-    rejected: Mapping[str, int]
+    n_accepted: int = 0
+    n_rejected: int = 0
+    n_expired: int = 0
+    n_ahead: int = 0
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    n_predicted: int = 0
+    n_labelled: int = 0
+    n_open: int = 0
+    n_abandoned: int = 0
+    n_early: int = 0
+    n_repeated_predictions: int = 0
+    n_repeated_labels: int = 0
+    n_changed_labels: int = 0
+    n_late_labels: int = 0
 
     @property
     def n_offered(self) -> int:
-        """All events."""
+        """All events, repeated predictions apart."""
         return self.n_accepted + self.n_rejected + self.n_expired + self.n_ahead
+
+
+# What is tallied under the name of the field, without its ``n_``.
+_PLAIN = (
+    "accepted",
+    "expired",
+    "ahead",
+    "predicted",
+    "labelled",
+    "abandoned",
+    "repeated_predictions",
+    "repeated_labels",
+    "changed_labels",
+    "late_labels",
+)
 
 
 class Tallies:
@@ -42,13 +74,13 @@ class Tallies:
         for name, number in counts.items():
             self.counts[name] += number
 
-    def stats(self) -> Stats:
+    def stats(self, *, n_open: int = 0, n_early: int = 0) -> Stats:
         """Return the numbers as they are now."""
         rejected = {reason: self.counts[reason] for reason in REASONS if self.counts[reason]}
         return Stats(
-            n_accepted=self.counts["accepted"],
             n_rejected=sum(rejected.values()),
-            n_expired=self.counts["expired"],
-            n_ahead=self.counts["ahead"],
             rejected=rejected,
+            n_open=n_open,
+            n_early=n_early,
+            **{f"n_{name}": self.counts[name] for name in _PLAIN},
         )

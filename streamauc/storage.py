@@ -225,6 +225,16 @@ def _sparse(part: DenseCounts) -> SparseCounts:
     return SparseCounts(used + part.first, part.counts[used])
 
 
+def negated(part: Storage) -> Storage:
+    """Return counts that take others away when both are merged."""
+    if isinstance(part, WideCounts):
+        squares = None if part.squares is None else -part.squares
+        return WideCounts(part.bins, -part.counts, squares)
+    found = add_up([part])
+    sparse = found if isinstance(found, SparseCounts) else _sparse(found)
+    return SparseCounts(sparse.keys, -sparse.counts)
+
+
 def compact(storage: Storage, narrow_keys: np.dtype[np.unsignedinteger]) -> Storage:
     """Return the same counts in the smallest form. O(size)."""
     if isinstance(storage, WideCounts | MixedCounts):

@@ -25,6 +25,8 @@ from streamauc.storage import Storage
 from streamauc.tiers import Cover, Run, Tier
 
 _FAN_BITS = 2  # four children a node
+# How many classes the counts of a channel tell apart; others have two.
+_CLASSES = {"predicted": 1}
 _NOWHERE = 2**62  # no pane has this index, nor has a node that begins with it
 
 
@@ -35,9 +37,10 @@ class _Level:
     landed last: nodes above it are not kept, as the next event would undo them.
     """
 
-    __slots__ = ("height", "hot", "nodes", "panes")
+    __slots__ = ("height", "hot", "n_classes", "nodes", "panes")
 
-    def __init__(self) -> None:
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
         self.panes: SortedDict[int, Tally] = SortedDict()
         self.nodes: dict[tuple[int, int], ScoreHistogram] = {}
         self.height = 0
@@ -52,10 +55,9 @@ class _Level:
 class Timeline:
     """Keeps the panes of one series in memory; not safe for threads, `Monitor` is."""
 
-    def __init__(self, scale: Scale, spans: tuple[Tier, ...], *, n_classes: int = 2) -> None:
+    def __init__(self, scale: Scale, spans: tuple[Tier, ...]) -> None:
         self.scale = scale
         self.tiers = spans
-        self.n_classes = n_classes
         self.first = tuple(tiers.FOR_EVER for _ in spans)
         self._next_expiry = -math.inf
         self._channels: dict[str, list[_Level]] = {}
@@ -70,6 +72,16 @@ class Timeline:
             home = tiers.home_of(self.tiers, self.first, pane)
             if home is not None:
                 self._put(self._levels(channel), *home, part)
+
+    def remove(self, channel: str, panes: Iterable[tuple[int, Storage]]) -> None:
+        """Take back events that were counted; what has expired meanwhile is left."""
+        for pane, part in panes:
+            home = tiers.home_of(self.tiers, self.first, pane)
+            if home is not None:
+                number, index = home
+                levels = self._levels(channel)
+                levels[number].panes[index].remove(part)
+                self._forget(levels, number, index)
 
     def advance(self, now: float) -> None:
         """Let panes expire that are too old at `now`; time never goes back. Amortised O(1)."""
@@ -154,14 +166,15 @@ class Timeline:
     def _levels(self, channel: str) -> list[_Level]:
         levels = self._channels.get(channel)
         if levels is None:
-            levels = self._channels[channel] = [_Level() for _ in self.tiers]
+            n_classes = _CLASSES.get(channel, 2)
+            levels = self._channels[channel] = [_Level(n_classes) for _ in self.tiers]
         return levels
 
     def _put(self, levels: list[_Level], number: int, index: int, part: Storage) -> None:
         panes = levels[number].panes
         tally = panes.get(index)
         if tally is None:
-            tally = panes[index] = Tally(self.scale, self.n_classes)
+            tally = panes[index] = Tally(self.scale, levels[number].n_classes)
         tally.add(part)
         if index != levels[number].hot:
             self._cool(levels[number])
@@ -222,7 +235,7 @@ class Timeline:
     def _inherit(self, level: _Level, index: int, tally: Tally) -> None:
         parent = level.panes.get(index)
         if parent is None:
-            parent = level.panes[index] = Tally(self.scale, self.n_classes)
+            parent = level.panes[index] = Tally(self.scale, level.n_classes)
             level.nodes.pop((0, index), None)  # the sum of the children, now the pane itself
         parent.add(tally.histogram().stored)
 
@@ -304,9 +317,10 @@ class Timeline:
             return None
         if len(parts) == 1:
             return parts[0]
-        merged = storage.merge([part.stored for part in parts], self.n_classes)
-        key_type = storage.key_type(self.scale.n_bins, self.n_classes)
-        return ScoreHistogram(self.scale, storage.compact(merged, key_type), self.n_classes)
+        n_classes = parts[0].n_classes
+        merged = storage.merge([part.stored for part in parts], n_classes)
+        key_type = storage.key_type(self.scale.n_bins, n_classes)
+        return ScoreHistogram(self.scale, storage.compact(merged, key_type), n_classes)
 
 
 def _height(index: int, stop: int) -> int:

@@ -22,8 +22,10 @@ class Window:
 
     The span is that of the panes behind it, the request rounded outwards. `observed_since` is
     when counting began. `caveats` name what can make a defined value mislead: ``warming_up``
-    (the window begins before counting did) and ``expired`` (it begins before the oldest pane
-    that survives).
+    (the window begins before counting did), ``expired`` (it begins before the oldest pane that
+    survives) and ``immature`` (its `coverage` is below the `min_coverage` asked for: outcomes
+    known early are not a fair sample). `origin` is the same for all windows of one monitor and
+    for no others, so that `compare` knows when two windows share events.
 
     Everything is worked out when first asked for, in O(n_bins).
     """
@@ -31,9 +33,12 @@ class Window:
     start: float
     end: float
     observed_since: float
-    caveats: tuple[str, ...]
+    time_caveats: tuple[str, ...]
     parts: Sequence[ScoreHistogram]
     empty: ScoreHistogram
+    origin: str
+    predicted_parts: Sequence[ScoreHistogram] = ()
+    min_coverage: float = 0.0
 
     @cached_property
     def histogram(self) -> ScoreHistogram:
@@ -41,9 +46,40 @@ class Window:
         return ScoreHistogram.merge(self.parts) if self.parts else self.empty
 
     @cached_property
+    def predicted(self) -> ScoreHistogram:
+        """All scores of the window, their labels known or not; one class.
+
+        Without predictions, the scores whose labels are known: there are no others.
+        """
+        if self.predicted_parts:
+            return ScoreHistogram.merge(self.predicted_parts)
+        return self.histogram.pooled()
+
+    @cached_property
+    def coverage(self) -> float:
+        """Labelled share of the events of the window; ``nan`` when there are none."""
+        n_predicted = float(self.predicted.totals.sum())
+        return min(1.0, self.n_samples / n_predicted) if n_predicted else math.nan
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What can make a defined value mislead, see above."""
+        immature = self.coverage < self.min_coverage
+        return (*self.time_caveats, "immature") if immature else self.time_caveats
+
+    @cached_property
     def counts(self) -> ThresholdCounts:
         """The counts at thresholds, from which every metric follows."""
         return threshold_counts(self.histogram)
+
+    @cached_property
+    def _score_counts(self) -> ThresholdCounts:
+        return threshold_counts(self.predicted, positive=0)
+
+    def _counts_for(self, name: str) -> ThresholdCounts:
+        """Return what a metric is read off: all scores, or those with a label."""
+        of_scores = self.predicted_parts and catalogue.find(name).of_scores
+        return self._score_counts if of_scores else self.counts
 
     @property
     def n_pos(self) -> int | float:
@@ -81,7 +117,7 @@ class Window:
         Raises ValueError for a name that the catalogue does not hold and for parameters that
         the metric does not take.
         """
-        return catalogue.value(self.counts, name, **params)
+        return catalogue.value(self._counts_for(name), name, **params)
 
     def interval(self, name: str, *, level: float = 0.95, **params: float) -> Interval:
         """Return the confidence interval of a metric. Raises ValueError if it has none."""
@@ -93,7 +129,7 @@ class Window:
 
     def reason(self, name: str, **params: float) -> str | None:
         """Return why a metric is ``nan``, or None if it is not (see `catalogue.reason`)."""
-        return catalogue.reason(self.counts, name, **params)
+        return catalogue.reason(self._counts_for(name), name, **params)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the window as plain values for JSON; what is undefined is None."""
@@ -107,6 +143,7 @@ class Window:
             "n_samples": self.n_samples,
             "n_pos": self.n_pos,
             "n_neg": self.n_neg,
+            "coverage": _or_none(self.coverage),
             "prevalence": _or_none(self.prevalence),
             "prevalence_interval": _pair(self.interval("prevalence")),
             "roc_auc": _or_none(self.roc_auc),

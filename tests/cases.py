@@ -19,7 +19,6 @@ LATER = {
     "threshold-after-undersampling": "moves a threshold to another prevalence",
     "pauc-cut-inside-segment": "needs the partial AUC",
     "replayed-events": "needs the join of predictions and labels by id",
-    "class-ratio-shift": "reweights to another prevalence",
     "prom-bucket-ends": "needs the exposition for Prometheus",
 }
 

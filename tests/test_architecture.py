@@ -14,9 +14,10 @@ ROWS = (
     ("scale", "storage", "keys", "codec", "histogram", "accumulator"),
     ("counts",),
     ("metrics",),
+    ("change",),
     ("tiers", "stats", "events", "clock", "window"),
     ("timeline",),
-    ("intake", "offered", "history", "monitor"),
+    ("intake", "offered", "join", "maturity", "history", "ledger", "monitor"),
     ("cli", "plot", "demo", "__main__"),
 )
 ROW_OF = {name: number for number, names in enumerate(ROWS) for name in names}

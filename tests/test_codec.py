@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from reference import LARGEST, events, histogram_of, random_floats, weighted_events
 
-from streamauc import Scale, ScoreHistogram, codec
+from streamauc import Scale, ScoreHistogram
 from streamauc.codec import (
     SeriesState,
     decode_series,
@@ -20,6 +20,7 @@ from streamauc.codec import (
     encode_series,
     encode_varints,
 )
+from streamauc.codec.message import seal
 from streamauc.storage import WideCounts
 
 SCALES = [
@@ -241,7 +242,7 @@ def body_of(
 
 def test_a_body_made_by_hand_is_read():
     """The bodies that the next test spoils are right before."""
-    assert codec._seal(HISTOGRAM, body_of()) == sealed(body_of())
+    assert seal(HISTOGRAM, body_of()) == sealed(body_of())
     assert ScoreHistogram.from_bytes(sealed(body_of())).totals.tolist() == [1, 1]
 
 
@@ -371,8 +372,8 @@ def test_random_bytes_are_refused(data):
 @given(bodies)
 def test_random_bodies_in_a_valid_seal_are_read_or_refused(body):
     """What is read from a random body is a histogram in order."""
-    read_or_refused(decode_series, codec._seal(SERIES, body))
-    histogram = read_or_refused(ScoreHistogram.from_bytes, codec._seal(HISTOGRAM, body))
+    read_or_refused(decode_series, seal(SERIES, body))
+    histogram = read_or_refused(ScoreHistogram.from_bytes, seal(HISTOGRAM, body))
     if histogram is None:
         return
     assert np.isfinite(histogram.lower_edges()).all()
@@ -449,7 +450,7 @@ def test_bad_text_in_a_series_is_refused(text, which):
     spoilt = body.replace(bytes((len(old),)) + old, length + text)
     assert spoilt != body
     with pytest.raises(ValueError, match=r"malformed|can't decode"):
-        decode_series(codec._seal(SERIES, spoilt))
+        decode_series(seal(SERIES, spoilt))
 
 
 @given(st.data())
@@ -460,7 +461,7 @@ def test_spoilt_series_in_a_valid_seal_are_read_or_refused(data):
         place = data.draw(st.integers(0, len(body) - 1))
         stop = place + data.draw(st.integers(0, 3))
         body[place:stop] = data.draw(st.binary(max_size=3))
-    read_or_refused(decode_series, codec._seal(SERIES, bytes(body)))
+    read_or_refused(decode_series, seal(SERIES, bytes(body)))
 
 
 def test_a_pane_of_a_tier_that_is_not_there_is_refused():

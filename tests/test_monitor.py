@@ -577,7 +577,7 @@ def test_copies_continue_exactly(scale, classes):
         assert content(other) == content(monitor)
         assert other.window(last=60).observed_since == monitor.window(last=60).observed_since
         assert other.to_bytes() == monitor.to_bytes()
-        check_timeline(other._timeline)
+        check_timeline(other._ledger._timeline)
 
 
 def test_copies_are_apart():
@@ -991,7 +991,7 @@ def test_many_threads_write_and_poll(interval):
     for found in answers:
         assert all(complete and whole for complete, whole, _ in found)
         assert [n for *_, n in found] == sorted(n for *_, n in found)
-    check_timeline(monitor._timeline)
+    check_timeline(monitor._ledger._timeline)
 
 
 def run(work):

@@ -292,7 +292,7 @@ class Machine(RuleBasedStateMachine):
         }
         assert decided == self.decided()
         for monitor in self.everyone():
-            check_timeline(monitor._timeline)
+            check_timeline(monitor._ledger._timeline)
 
     def teardown(self):
         if hasattr(self, "monitor"):
@@ -388,7 +388,7 @@ class WallTime(Machine):
         self.source += step
         self.told = max(self.told, self.source)
         for monitor in self.everyone():
-            monitor._clock.now()
+            monitor._ledger.clock.now()
 
     def now(self):
         return self.told
@@ -420,7 +420,7 @@ class WallTime(Machine):
 
     def restored(self, monitor):
         found = Monitor.from_bytes(monitor.to_bytes(), clock=self.tell, max_ahead=self.max_ahead)
-        assert found._clock.now() == self.source
+        assert found._ledger.clock.now() == self.source
         return found
 
     def restored_model(self):

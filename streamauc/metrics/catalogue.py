@@ -7,13 +7,14 @@ known to all of them.
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from streamauc.counts import ThresholdCounts
-from streamauc.metrics import intervals, scalars
+from streamauc.metrics import combined, intervals, scalars
 from streamauc.metrics.intervals import Interval
 from streamauc.metrics.operating import Confusion, confusion_at
+from streamauc.metrics.reweighted import at_prevalence
 from streamauc.metrics.scalars import Bounds
 
 Need = Literal["samples", "positives", "negatives", "flagged", "varying"]
@@ -48,6 +49,9 @@ class Metric:
     interval: IntervalFunction | None = field(default=None, repr=False)
     bounds: Callable[[ThresholdCounts], Bounds] | None = field(default=None, repr=False)
     parameters: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    # Whether it is read off all scores, their labels known or not.
+    of_scores: bool = False
 
 
 class UnknownMetricError(ValueError):
@@ -116,6 +120,8 @@ def reason(counts: ThresholdCounts, name: str, **params: float) -> str | None:
     if not counts.n_samples:
         return "empty"
     needs = find(name).needs
+    if "prevalence" in params:  # the scores of both classes are needed to mix them anew
+        needs += ("positives", "negatives")
     if "positives" in needs and not counts.n_pos:
         return "no_positives"
     if "negatives" in needs and not counts.n_neg:
@@ -125,7 +131,7 @@ def reason(counts: ThresholdCounts, name: str, **params: float) -> str | None:
 
 def _check_parameters(metric: Metric, params: Params) -> None:
     missing = [name for name in metric.parameters if name not in params]
-    extra = [name for name in params if name not in metric.parameters]
+    extra = [name for name in params if name not in metric.parameters + metric.optional]
     if missing:
         raise ValueError(f"metric {metric.name!r} needs {missing[0]}=")
     if extra:
@@ -133,19 +139,38 @@ def _check_parameters(metric: Metric, params: Params) -> None:
 
 
 def table() -> str:
-    """Return the catalogue as a Markdown table."""
+    """Return the catalogue as a Markdown table; optional parameters in parentheses."""
     head = "| name | what it is | unit | better | parameters | interval | bounds |"
     rows = [head, "|---|---|---|---|---|---|---|"]
     for metric in METRICS.values():
-        parameters = ", ".join(f"`{name}`" for name in metric.parameters)
+        names = [f"`{name}`" for name in metric.parameters]
+        names += [f"(`{name}`)" for name in metric.optional]
         has = ["yes" if part else "" for part in (metric.interval, metric.bounds)]
-        cells = [f"`{metric.name}`", metric.summary, metric.unit, metric.better, parameters, *has]
-        rows.append("| " + " | ".join(cells) + " |")
+        what = [f"`{metric.name}`", metric.summary, metric.unit, metric.better]
+        rows.append("| " + " | ".join([*what, ", ".join(names), *has]) + " |")
     return "\n".join(rows)
 
 
 def _at_threshold(read: Callable[[Confusion], float]) -> MetricFunction:
     return lambda counts, params: read(confusion_at(counts, params["threshold"]))
+
+
+def _precision(counts: ThresholdCounts, params: Params) -> float:
+    if "prevalence" in params:
+        counts = at_prevalence(counts, params["prevalence"])
+    return confusion_at(counts, params["threshold"]).precision
+
+
+def _precision_interval(counts: ThresholdCounts, level: float, params: Params) -> Interval:
+    if "prevalence" in params:
+        return combined.precision_interval_at(
+            counts, threshold=params["threshold"], prevalence=params["prevalence"], level=level
+        )
+    return intervals.precision_interval(counts, threshold=params["threshold"], level=level)
+
+
+def _average_precision(counts: ThresholdCounts, params: Params) -> float:
+    return scalars.average_precision(counts, prevalence=params.get("prevalence"))
 
 
 def _f_beta(counts: ThresholdCounts, params: Params) -> float:
@@ -226,15 +251,20 @@ _ENTRIES = (
         unit="share",
         better="higher",
         needs=("positives",),
-        function=_plain(scalars.average_precision),
+        function=_average_precision,
         bounds=scalars.average_precision_bounds,
+        optional=("prevalence",),
     ),
-    _rate(
-        "precision",
-        "share of the flagged that are positive",
-        "higher",
-        ("flagged",),
-        _interval_at(intervals.precision_interval),
+    Metric(
+        name="precision",
+        summary="share of the flagged that are positive",
+        unit="share",
+        better="higher",
+        needs=("flagged",),
+        function=_precision,
+        interval=_precision_interval,
+        parameters=("threshold",),
+        optional=("prevalence",),
     ),
     _rate(
         "recall",
@@ -253,7 +283,10 @@ _ENTRIES = (
     _rate("fnr", "share of the positives that are missed", "lower", ("positives",)),
     _rate("specificity", "share of the negatives not flagged", "higher", ("negatives",)),
     _rate("npv", "share of the unflagged that are negative", "higher", ("varying",)),
-    _rate("alert_rate", "share of all events that are flagged", "neither", ("samples",)),
+    replace(
+        _rate("alert_rate", "share of all events that are flagged", "neither", ("samples",)),
+        of_scores=True,
+    ),
     _rate("accuracy", "share of all events judged rightly", "higher", ("samples",)),
     _rate(
         "balanced_accuracy",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from streamauc._check import FloatArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics.reweighted import at_prevalence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,11 +41,17 @@ def roc_curve(counts: ThresholdCounts) -> RocCurve:
     return RocCurve(fpr=counts.fpr, tpr=counts.tpr, thresholds=counts.thresholds)
 
 
-def precision_recall_curve(counts: ThresholdCounts) -> PrecisionRecallCurve:
+def precision_recall_curve(
+    counts: ThresholdCounts, *, prevalence: float | None = None
+) -> PrecisionRecallCurve:
     """Return the precision-recall curve. O(n_thresholds).
 
-    `recall` is ``nan`` without positives.
+    `recall` is ``nan`` without positives. With `prevalence`, the curve that there would be if
+    that were the share of positives and each class scored as it does; its `precision` is
+    ``nan`` unless there are both. Raises ValueError for a prevalence outside (0, 1).
     """
+    if prevalence is not None:
+        counts = at_prevalence(counts, prevalence)
     return PrecisionRecallCurve(
         precision=counts.precision[1:],
         recall=counts.recall[1:],

@@ -18,7 +18,7 @@ AucMethod = Literal["auto", "delong", "newcombe", "hull"]
 # Below this many of the rarer class DeLong alone covers too little; see the README's table.
 SMALL_CLASS = 300
 # Two, but that the effective size of two equal weights may round to just below.
-_FEWEST = 2 - 1e-9
+FEWEST = 2 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def roc_auc_variance(counts: ThresholdCounts) -> float:
     each negative, ties one half; ``n - 1`` variances. With weights it is linearised: squared
     weights take the place of counts. ``nan`` with fewer than two of a class.
     """
-    if min(_effective_sizes(counts)) < _FEWEST:
+    if min(effective_sizes(counts)) < FEWEST:
         return math.nan
     auc = roc_auc(counts)
     pos, neg = counts.pos_steps, counts.neg_steps
@@ -65,7 +65,7 @@ def _square_steps(counts: ThresholdCounts) -> tuple[FloatArray, FloatArray]:
     return np.diff(counts.tps_squares), np.diff(counts.fps_squares)
 
 
-def _effective_sizes(counts: ThresholdCounts) -> tuple[float, float]:
+def effective_sizes(counts: ThresholdCounts) -> tuple[float, float]:
     """Return how many equally weighted positives and negatives would vary as much."""
     if counts.tps_squares is None or counts.fps_squares is None:
         return counts.n_pos, counts.n_neg
@@ -95,12 +95,12 @@ def roc_auc_interval(
     level = _check.fraction("level", level)
     if method not in ("auto", "delong", "newcombe", "hull"):
         raise ValueError(f"method must be auto, delong, newcombe or hull, got {method!r}")
-    sizes = _effective_sizes(counts)
-    if min(sizes) < _FEWEST:
-        rarer = "positives" if sizes[0] < _FEWEST else "negatives"
+    sizes = effective_sizes(counts)
+    if min(sizes) < FEWEST:
+        rarer = "positives" if sizes[0] < FEWEST else "negatives"
         return Interval(math.nan, math.nan, level, f"undefined: fewer than two {rarer}")
     auc = roc_auc(counts)
-    if not 0 < auc < 1 or _is_separated(counts):
+    if not 0 < auc < 1 or is_separated(counts):
         return _separated(min(sizes), level, above=auc > 0.5)
     if method == "auto":
         method = "hull" if min(sizes) < SMALL_CLASS else "delong"
@@ -120,7 +120,7 @@ def _delong(auc: float, variance: float, level: float) -> Interval:
     return Interval(expit(centre - reach), expit(centre + reach), level, "DeLong (logit scale)")
 
 
-def _is_separated(counts: ThresholdCounts) -> bool:
+def is_separated(counts: ThresholdCounts) -> bool:
     """Return whether one class ends before the other begins; the AUC only shows it rounded."""
     pos_from = int(np.searchsorted(counts.tps, 0, side="right"))
     neg_from = int(np.searchsorted(counts.fps, 0, side="right"))

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from streamauc._check import FloatArray
 from streamauc._special import digamma_rise
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics.reweighted import at_prevalence
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ def roc_auc(counts: ThresholdCounts) -> float:
     tps = counts.tps.astype(np.float64)
     heights = tps[1:] + tps[:-1]
     area = float(np.dot(heights, counts.neg_steps.astype(np.float64)))
-    return min(1.0, area / 2 / counts.n_pos / counts.n_neg)
+    # Divided once: the same scores in ten times the negatives give the same float.
+    return min(1.0, area / (2 * counts.n_pos * counts.n_neg))
 
 
 def roc_auc_bounds(counts: ThresholdCounts) -> Bounds:
@@ -52,18 +55,24 @@ def roc_auc_bounds(counts: ThresholdCounts) -> Bounds:
     return Bounds(max(0.0, auc - half), min(1.0, auc + half))
 
 
-def average_precision(counts: ThresholdCounts) -> float:
+def average_precision(counts: ThresholdCounts, *, prevalence: float | None = None) -> float:
     """Precision averaged over the positives. O(n_thresholds).
 
     Returns ``nan`` without positives and 1 without negatives. On exact counts the step sum
     ``sum (recall step) * precision``. From bins, the i-th of a bin's p positives is taken to
     stand after ``n * i / (p + 1)`` of its n negatives; with weights, of as many equal positives
     as have the same sum of squares. See DESIGN section 4 for the closed form.
+
+    With `prevalence`, what it would be if that were the share of positives and each class
+    scored as it does; ``nan`` unless there are both. Raises ValueError outside (0, 1).
     """
-    if counts.n_pos == 0:
+    if prevalence is not None:
+        counts = at_prevalence(counts, prevalence)
+    if counts.n_pos == 0 or math.isnan(counts.n_neg):
         return math.nan
-    steps = _BinSteps(counts)
-    return _average(steps.as_one_tie() if counts.exact else steps.interleaved(), counts)
+    steps = BinSteps.of(counts)
+    gains = steps.as_one_tie() if counts.exact else steps.interleaved()
+    return _average(gains, counts)
 
 
 def average_precision_bounds(counts: ThresholdCounts) -> Bounds:
@@ -74,7 +83,7 @@ def average_precision_bounds(counts: ThresholdCounts) -> Bounds:
     """
     if counts.n_pos == 0:
         return Bounds(math.nan, math.nan)
-    steps = _BinSteps(counts)
+    steps = BinSteps.of(counts)
     if counts.exact:
         value = _average(steps.as_one_tie(), counts)
         return Bounds(value, value)
@@ -86,21 +95,33 @@ def _average(gains: FloatArray, counts: ThresholdCounts) -> float:
     return min(1.0, float(gains.sum()) / counts.n_pos)
 
 
-class _BinSteps:
+@dataclass(frozen=True, slots=True, eq=False)
+class BinSteps:
     """The bins that hold positives, and ways to order the p positives and n negatives in each.
 
     Each way returns, bin by bin, the sum over its positives of the precision where they enter.
-    `tp` and `fp` are the counts above the bin.
+    `tp` and `fp` are the counts above the bin, `squares` the sums of the positives' squared
+    weights, None when every weight was 1. All have shape (n_bins,).
     """
 
-    def __init__(self, counts: ThresholdCounts) -> None:
+    p: FloatArray
+    n: FloatArray
+    tp: FloatArray
+    fp: FloatArray
+    squares: FloatArray | None
+
+    @classmethod
+    def of(cls, counts: ThresholdCounts) -> Self:
+        """Return the steps of counts. O(n_thresholds)."""
         used = np.flatnonzero(counts.pos_steps)
-        self.p = counts.pos_steps[used].astype(np.float64)
-        self.n = counts.neg_steps[used].astype(np.float64)
-        self.tp = counts.tps[used].astype(np.float64)
-        self.fp = counts.fps[used].astype(np.float64)
         squares = counts.tps_squares
-        self._squares = None if squares is None else np.diff(squares)[used]
+        return cls(
+            p=counts.pos_steps[used].astype(np.float64),
+            n=counts.neg_steps[used].astype(np.float64),
+            tp=counts.tps[used].astype(np.float64),
+            fp=counts.fps[used].astype(np.float64),
+            squares=None if squares is None else np.diff(squares)[used],
+        )
 
     def as_one_tie(self) -> FloatArray:
         """Take all positives and negatives of a bin at one threshold."""
@@ -134,15 +155,15 @@ class _BinSteps:
 
         With weights, everything is measured in the weight of one positive.
         """
-        unit = self._unit()
-        a = 1 + self.n / (self.p + unit)
-        c = (self.tp + self.fp) / a
-        rise = digamma_rise(1 + c / unit, self.p / unit)
-        return self.p / a + (self.tp - c) / a * rise
+        if self.squares is None:
+            return _interleaved(self.p, self.n, self.tp, self.fp)
+        # The weight of one positive if those of a bin had equal weights. Differences of
+        # cumulated squares are rounded; a bin holds at least one positive.
+        unit = np.clip(self.squares / self.p, 1e-9 * self.p, self.p)
+        return unit * _interleaved(self.p / unit, self.n / unit, self.tp / unit, self.fp / unit)
 
-    def _unit(self) -> FloatArray:
-        """Return the weight of one positive if those of a bin had equal weights."""
-        if self._squares is None:
-            return np.ones_like(self.p)
-        # Differences of cumulated squares are rounded; a bin holds at least one positive.
-        return np.clip(self._squares / self.p, 1e-9 * self.p, self.p)
+
+def _interleaved(p: FloatArray, n: FloatArray, tp: FloatArray, fp: FloatArray) -> FloatArray:
+    a = 1 + n / (p + 1)
+    c = (tp + fp) / a
+    return (p + (tp - c) * digamma_rise(1 + c, p)) / a

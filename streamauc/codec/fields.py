@@ -1,41 +1,8 @@
-r"""Bytes: how histograms and whole series are written down. Nothing else knows the format.
-
-Everything is little-endian. A *varint* is an unsigned integer in groups of seven bits, lowest
-group first, the top bit set on every byte but the last; a *zigzag* is a signed integer ``i``
-written as the varint ``2 * i`` or, if negative, ``-2 * i - 1``; *text* is UTF-8 behind its
-length as a varint; a *float* is eight bytes of IEEE 754.
-
-A message is a header of 22 bytes and a body compressed with zlib:
-
-====  ==============================================================================
-size  field
-====  ==============================================================================
-4     magic ``SAUC``
-1     version of the format, now 1
-1     what the body is: 1 a histogram, 2 a series
-4     size of the body before compression
-4     size of the compressed body
-4     CRC-32 of the compressed body
-4     CRC-32 of the 18 bytes before
-====  ==============================================================================
-
-A *scale* is: kind (1 byte: 0 probability, 1 real, 2 exact), bits (1 byte), number of thresholds
-(varint), the thresholds (floats).
-
-*Counts* are: number of classes (varint), weighted or not (1 byte), number of bins (varint); if
-there are bins, the first bin (zigzag) and each bin's distance to the one before (varints); then
-class by class, from class 0 on, a count for every bin: varints, or when weighted floats,
-followed in the same way by the sums of squared weights (floats).
-
-A *histogram* is a scale and counts. A *series* is a scale, the tiers, the classes, what was
-observed, the tallies and the panes, in the order of `encode_series`.
-"""
+"""Fields: the numbers, texts and counts of which a body is made."""
 
 import json
 import struct
-import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -43,176 +10,51 @@ from streamauc._check import IntArray
 from streamauc.scale import Scale
 from streamauc.storage import WideCounts
 
-_HEADER = struct.Struct("<4sBBIII")
-_CHECKSUM = struct.Struct("<I")
-_HEADER_SIZE = _HEADER.size + _CHECKSUM.size
-_MAGIC = b"SAUC"
-_VERSION = 1
-_HISTOGRAM, _SERIES = 1, 2
 _KINDS = ("probability", "real", "exact")
-# A message says how large its body will be; nothing above this is unpacked.
-_MAX_BODY = 2**30
 _MAX_CLASSES = 2**16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesState:
-    """A series as it is written down: its settings, its tallies and every surviving pane.
-
-    `panes` hold (channel, tier, pane index, counts); `tallies` map names to event counts.
-    """
-
-    scale: Scale
-    event_clock: bool
-    tiers: tuple[tuple[int, float], ...]
-    classes: tuple[object, object] | None
-    observed_since: float
-    latest: float
-    horizons: tuple[int, ...]
-    tallies: Mapping[str, int]
-    panes: Sequence[tuple[str, int, int, WideCounts]] = field(repr=False)
-
-
-def encode_histogram(scale: Scale, counts: WideCounts) -> bytes:
-    """Return a histogram as bytes. O(n_bins)."""
-    body = _Writer()
-    body.scale(scale)
-    body.counts(counts)
-    return _seal(_HISTOGRAM, body.done())
-
-
-def decode_histogram(data: bytes) -> tuple[Scale, WideCounts]:
-    """Return what `encode_histogram` was given. Raises ValueError for anything else."""
-    body = _Reader(_unseal(_HISTOGRAM, data))
-    scale = body.scale()
-    counts = body.counts(scale)
-    body.end()
-    return scale, counts
-
-
-def encode_series(state: SeriesState) -> bytes:
-    """Return a series as bytes. O(total number of bins)."""
-    body = _Writer()
-    body.scale(state.scale)
-    body.byte(state.event_clock)
-    body.number(len(state.tiers))
-    for pane_seconds, keep in state.tiers:
-        body.number(pane_seconds)
-        body.real(keep)
-    body.text(json.dumps(state.classes))
-    body.real(state.observed_since)
-    body.real(state.latest)
-    for horizon in state.horizons:
-        body.signed(horizon)
-    body.text(json.dumps(dict(state.tallies)))
-    body.number(len(state.panes))
-    for channel, tier, index, counts in state.panes:
-        body.text(channel)
-        body.number(tier)
-        body.signed(index)
-        body.counts(counts)
-    return _seal(_SERIES, body.done())
-
-
-def decode_series(data: bytes) -> SeriesState:
-    """Return what `encode_series` was given. Raises ValueError for anything else."""
-    body = _Reader(_unseal(_SERIES, data))
-    scale = body.scale()
-    event_clock = body.byte() == 1
-    tiers = tuple((body.number(), body.real()) for _ in range(body.length()))
-    classes = body.classes()
-    observed_since, latest = body.real(), body.real()
-    horizons = tuple(body.signed() for _ in tiers)
-    tallies = body.tallies()
-    panes = [
-        (body.text(), body.below(len(tiers)), body.signed(), body.counts(scale))
-        for _ in range(body.length())
-    ]
-    body.end()
-    return SeriesState(
-        scale=scale,
-        event_clock=event_clock,
-        tiers=tiers,
-        classes=classes,
-        observed_since=observed_since,
-        latest=latest,
-        horizons=horizons,
-        tallies=tallies,
-        panes=panes,
-    )
-
-
-def _seal(kind: int, body: bytes) -> bytes:
-    if len(body) > _MAX_BODY:
-        raise ValueError(f"body must be at most {_MAX_BODY} bytes, got {len(body)}")
-    packed = zlib.compress(body)
-    header = _HEADER.pack(_MAGIC, _VERSION, kind, len(body), len(packed), zlib.crc32(packed))
-    return header + _CHECKSUM.pack(zlib.crc32(header)) + packed
-
-
-def _unseal(wanted: int, data: bytes) -> bytes:
-    data = bytes(data)
-    if data[:4] != _MAGIC[: len(data)]:
-        raise ValueError(f"data must begin with {_MAGIC!r}, got {data[:4]!r}: foreign bytes")
-    if len(data) < _HEADER_SIZE:
-        raise ValueError(f"data must hold a header of {_HEADER_SIZE} bytes, got {len(data)}")
-    if zlib.crc32(data[: _HEADER.size]) != _CHECKSUM.unpack_from(data, _HEADER.size)[0]:
-        raise ValueError("data was altered: the checksum of its header differs")
-    _, version, kind, size, packed_size, checksum = _HEADER.unpack_from(data)
-    if version > _VERSION:
-        raise ValueError(f"data has version {version}, newer than this program's {_VERSION}")
-    if kind != wanted:
-        names = {_HISTOGRAM: "histogram", _SERIES: "series"}
-        raise ValueError(f"data must hold a {names[wanted]}, got a {names.get(kind, kind)}")
-    return _unpack(data[_HEADER_SIZE:], size, packed_size, checksum)
-
-
-def _unpack(packed: bytes, size: int, packed_size: int, checksum: int) -> bytes:
-    if len(packed) < packed_size:
-        raise ValueError(f"data is truncated: {len(packed)} of {packed_size} bytes of its body")
-    if len(packed) > packed_size:
-        raise ValueError(f"data was altered: {len(packed) - packed_size} bytes follow its end")
-    if zlib.crc32(packed) != checksum:
-        raise ValueError("data was altered: the checksum of its body differs")
-    if size > _MAX_BODY:
-        raise ValueError(f"data must unpack to at most {_MAX_BODY} bytes, got {size}")
-    unpacker = zlib.decompressobj()
-    try:
-        body = unpacker.decompress(packed, size + 1)
-    except zlib.error as error:
-        raise ValueError(f"data was altered: {error}") from error
-    if len(body) != size or not unpacker.eof or unpacker.unused_data:
-        raise ValueError(f"data was altered: its body is not the {size} bytes that it states")
-    return body
-
-
-class _Writer:
+class Writer:
     """Appends fields to a body."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
 
     def done(self) -> bytes:
+        """Return the body."""
         return b"".join(self._parts)
 
     def byte(self, value: int) -> None:
+        """Append one byte."""
         self._parts.append(bytes((value,)))
 
     def number(self, value: int) -> None:
+        """Append a varint."""
         self._parts.append(encode_varints(np.array([value], dtype=np.uint64)))
 
     def signed(self, value: int) -> None:
+        """Append a zigzag."""
         self.number(2 * value if value >= 0 else -2 * value - 1)
 
     def real(self, value: float) -> None:
+        """Append a float."""
         self._parts.append(struct.pack("<d", value))
 
     def text(self, value: str) -> None:
+        """Append text."""
         encoded = value.encode()
         self.number(len(encoded))
         self._parts.append(encoded)
 
+    def key_list(self, keys: Sequence[Hashable]) -> None:
+        """Append keys; they must be text, numbers, bools or None."""
+        for key in keys:
+            if not isinstance(key, str | int | float | bool | None):
+                raise TypeError(f"keys must be text or numbers to be written, got {key!r}")
+        self.text(json.dumps(keys))
+
     def scale(self, scale: Scale) -> None:
+        """Append a scale."""
         self.byte(_KINDS.index(scale.kind))
         self.byte(scale.bits)
         self.number(len(scale.thresholds))
@@ -220,6 +62,7 @@ class _Writer:
             self.real(threshold)
 
     def counts(self, wide: WideCounts) -> None:
+        """Append counts. O(n_bins)."""
         self.number(wide.counts.shape[0])
         self.byte(wide.squares is not None)
         self.number(wide.bins.size)
@@ -233,7 +76,7 @@ class _Writer:
             self._parts.append(wide.squares.astype("<f8").tobytes())
 
 
-class _Reader:
+class Reader:
     """Takes fields from a body; whatever does not fit is a ValueError."""
 
     def __init__(self, body: bytes) -> None:
@@ -247,13 +90,16 @@ class _Reader:
         return self._body[self._at - size : self._at]
 
     def end(self) -> None:
+        """Raise ValueError unless everything was taken."""
         if self._at != len(self._body):
             raise ValueError(f"data is malformed: {len(self._body) - self._at} bytes left over")
 
     def byte(self) -> int:
+        """Take one byte."""
         return self._take(1)[0]
 
     def number(self) -> int:
+        """Take a varint."""
         return int(self._varints(1)[0])
 
     def length(self) -> int:
@@ -264,22 +110,27 @@ class _Reader:
         return size
 
     def signed(self) -> int:
+        """Take a zigzag."""
         value = self.number()
         return -((value + 1) // 2) if value % 2 else value // 2
 
     def real(self) -> float:
+        """Take a float."""
         return float(struct.unpack("<d", self._take(8))[0])
 
     def below(self, limit: int) -> int:
+        """Take a varint below `limit`."""
         found = self.number()
         if found >= limit:
             raise ValueError(f"data is malformed: {found} where less than {limit} is possible")
         return found
 
     def text(self) -> str:
+        """Take text."""
         return self._take(self.number()).decode()
 
     def classes(self) -> tuple[object, object] | None:
+        """Take the pair of class labels, or None."""
         found = self._json()
         if found is None:
             return None
@@ -288,9 +139,17 @@ class _Reader:
         return found[0], found[1]
 
     def tallies(self) -> dict[str, int]:
+        """Take a mapping of names to integers."""
         found = self._json()
         if not isinstance(found, dict) or not all(type(n) is int for n in found.values()):
             raise ValueError(f"data is malformed: tallies are {found!r}")
+        return found
+
+    def key_list(self) -> list[Hashable]:
+        """Take a list of different keys."""
+        found = self._json()
+        if not isinstance(found, list) or any(isinstance(key, list | dict) for key in found):
+            raise ValueError("data is malformed: its keys are no list of text and numbers")
         return found
 
     def _json(self) -> object:
@@ -301,6 +160,7 @@ class _Reader:
             raise ValueError(f"data is malformed: {error}") from error
 
     def scale(self) -> Scale:
+        """Take a scale."""
         kind, bits = self.byte(), self.byte()
         thresholds = [self.real() for _ in range(self.length())]
         if kind >= len(_KINDS):
@@ -311,6 +171,7 @@ class _Reader:
         return make(bits=bits, thresholds=thresholds)
 
     def counts(self, scale: Scale) -> WideCounts:
+        """Take counts whose bins are of `scale`. O(n_bins)."""
         n_classes, weighted, n_bins = self.number(), self.byte(), self.length()
         if not 0 < n_classes <= _MAX_CLASSES or weighted > 1:
             raise ValueError(f"data is malformed: {n_classes} classes, weighted {weighted}")
