@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from streamauc.accumulator import Accumulator
+    from streamauc.change.budget import FalseAlarmBudget
     from streamauc.change.compare import Comparison, compare
+    from streamauc.change.detect import PrevalenceDetector
+    from streamauc.change.reference import ReferencePanes
     from streamauc.counts import ThresholdCounts, threshold_counts
     from streamauc.histogram import ScoreHistogram
     from streamauc.history import History
@@ -43,10 +46,13 @@ __all__ = [
     "Bounds",
     "Comparison",
     "Confusion",
+    "FalseAlarmBudget",
     "History",
     "Interval",
     "Monitor",
     "PrecisionRecallCurve",
+    "PrevalenceDetector",
+    "ReferencePanes",
     "RocCurve",
     "Scale",
     "ScoreHistogram",
@@ -70,7 +76,10 @@ __all__ = [
 
 _HOMES = {
     "accumulator": ("Accumulator",),
+    "change.budget": ("FalseAlarmBudget",),
     "change.compare": ("Comparison", "compare"),
+    "change.detect": ("PrevalenceDetector",),
+    "change.reference": ("ReferencePanes",),
     "counts": ("ThresholdCounts", "threshold_counts"),
     "histogram": ("ScoreHistogram",),
     "history": ("History",),

@@ -53,6 +53,9 @@ class Clock(Protocol):
     def admit_span(self, earliest: float, latest: float, tier: Tier) -> bool:
         """Return whether all events in a span count, whatever their order; takes them in if so."""
 
+    def confirm(self, earlier: float, moment: float) -> bool:
+        """Return whether two events that were ahead confirm a jump; takes the first in if so."""
+
     def catch_up(self, latest: float) -> None:
         """Take over what another clock had seen."""
 
@@ -104,8 +107,12 @@ class WallClock:
 
     def admit_span(self, earliest: float, latest: float, tier: Tier) -> bool:
         """Return whether all events in a span count by the present moment."""
-        now = self.now()
-        return latest <= self.limit and not is_expired(earliest, now, tier)
+        self.now()
+        return latest <= self.limit and not is_expired(earliest, self.latest, tier)
+
+    def confirm(self, earlier: float, moment: float) -> bool:  # noqa: ARG002 - for other clocks
+        """Return False: what is ahead of the present moment stays so."""
+        return False
 
     def catch_up(self, latest: float) -> None:
         """Let expire what had expired by another clock; `now` stays that of the source."""
@@ -122,7 +129,8 @@ class EventClock:
 
     With a finite `max_ahead`, an event that would move the time further than that waits until a
     second one within `max_ahead` of it confirms the jump; then both count. Until then it is
-    counted as ahead, and for good when another jump takes its place.
+    counted as ahead, and for good when another jump takes its place. Predictions wait apart:
+    only another one, of another key, confirms theirs.
     """
 
     def __init__(self, max_ahead: float, latest: float = -math.inf) -> None:
@@ -173,10 +181,17 @@ class EventClock:
     def admit_span(self, earliest: float, latest: float, tier: Tier) -> bool:
         """Return whether all events in a span count by the latest of them."""
         top = max(self.latest, latest)
-        jumps = self.latest > -math.inf and latest > self.latest + self._max_ahead
-        if jumps or is_expired(earliest, top, tier):
+        before = self.latest if self.latest > -math.inf else earliest
+        if latest > before + self._max_ahead or is_expired(earliest, top, tier):
             return False
         self.latest = top
+        return True
+
+    def confirm(self, earlier: float, moment: float) -> bool:
+        """Return whether two events that were ahead confirm a jump; takes the first in if so."""
+        if abs(moment - earlier) > self._max_ahead:
+            return False
+        self.latest = max(self.latest, earlier)
         return True
 
     def catch_up(self, latest: float) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from streamauc import _time
 from streamauc._check import FloatArray
 from streamauc._time import CalendarStep, Duration
+from streamauc.drift import Against, Drift, drift_of
 from streamauc.metrics import catalogue
 from streamauc.window import Window
 
@@ -73,6 +74,15 @@ class History:
         entry, params = catalogue.parse(metric)
         found = [window.interval(entry.name, level=level, **params) for window in self.windows]
         return np.array([one.low for one in found]), np.array([one.high for one in found])
+
+    def drift(self, against: Against = "previous", *, level: float = 0.95) -> Drift:
+        """Return each window compared with a reference, as columns.
+
+        `against` is a `Window`, ``"previous"`` for the window before, or a length of time such
+        as ``"7d"`` for the window of the same span so long ago. A window without a reference,
+        or that shares events with it, is left out (``nan``).
+        """
+        return drift_of(self.windows, against, level)
 
     @property
     def columns(self) -> dict[str, FloatArray]:

@@ -159,5 +159,10 @@ def _plain(rows: FloatArray) -> Batch:
 
 
 def _events(rows: FloatArray, weights: FloatArray | None) -> Events:
+    if len(rows) == 1:  # what a poll between two events meets
+        moment, score, label = rows[0].tolist()
+        return Events(
+            np.array([int(label)]), np.array([score]), np.array([moment]), weights, moment, moment
+        )
     times, scores, classes = np.ascontiguousarray(rows.T)
     return Events.of(classes.astype(np.int64), scores, times, weights)

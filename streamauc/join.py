@@ -6,22 +6,20 @@ themselves lie in a `JoinStore`, in memory here, elsewhere if several processes 
 
 A prediction is kept as one complex number, its time the real and its score the imaginary part:
 32 bytes instead of the 104 of a pair of floats. So a million open predictions with keys of a
-dozen characters take about 200 MB, most of it the keys.
+dozen characters take about 180 MB, most of it the keys and the order in which they came.
 """
 
 import math
-from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 from streamauc.codec import JoinState
 
 Value = TypeVar("Value")
-Value_contra = TypeVar("Value_contra", contravariant=True)
 # From so many on it pays to look at all keys at once.
 _MANY = 32
-_NOT_OPEN = complex(math.nan)
 _ABANDONED = math.nan  # stands where a label would
 
 
@@ -37,11 +35,17 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closed:
-    """What labels did: `pairs` of predictions with theirs, and `moved` from one to another."""
+    """What labels did: `pairs` of predictions with theirs, and `moved` from one to another.
 
-    pairs: Sequence[tuple[complex, float]]
+    Of the labels that wait for a prediction, `n_replaced` took the place of another one and
+    `n_dropped` had to go for want of room.
+    """
+
+    pairs: Sequence[tuple[complex, float]] = ()
     moved: Sequence[tuple[complex, float, float]] = ()
     n_repeated: int = 0
+    n_replaced: int = 0
+    n_dropped: int = 0
     n_late: int = 0
     n_abandoned: int = 0
 
@@ -61,10 +65,17 @@ class JoinStore(Protocol):
         """Take labels in; a prediction from before `oldest` is abandoned instead of joined."""
 
     def expire(self, oldest: float) -> int:
-        """Abandon open predictions from before `oldest`; return how many."""
+        """Abandon open predictions from before `oldest`, in order of arrival; return how many.
 
-    def remember(self, closed: Sequence[tuple[Hashable, complex, float]]) -> None:
-        """Take in keys that were closed elsewhere, so that they are recognised."""
+        It ends at the first that is not so old: one that arrived behind it waits for its turn.
+        """
+
+    def remember(self, closed: Sequence[tuple[Hashable, complex, float]]) -> Closed:
+        """Take in keys that were closed elsewhere; return what became of them and of ours.
+
+        A prediction that is open here was closed there, and is abandoned; a label that waits
+        here came for one of theirs, once more or changed.
+        """
 
     def state(self) -> JoinState:
         """Return all entries."""
@@ -78,224 +89,156 @@ class JoinStore(Protocol):
         """How many labels wait for their prediction."""
 
 
-class Fifo(Generic[Value]):
-    """A dictionary that knows which of its keys came first.
-
-    Keys leave in any order; their places in the queue stay until half of it is void.
-    """
-
-    __slots__ = ("_queue", "entries")
-
-    def __init__(self) -> None:
-        self.entries: dict[Hashable, Value] = {}
-        self._queue: deque[Hashable] = deque()
-
-    def put(self, key: Hashable, value: Value) -> None:
-        """Append a key that is not there. Amortised O(1)."""
-        self.entries[key] = value
-        self._queue.append(key)
-
-    def put_many(self, keys: Iterable[Hashable], values: Iterable[Value]) -> None:
-        """Append different keys that are not there. Amortised O(n)."""
-        self._queue.extend(keys)
-        self.entries.update(zip(keys, values, strict=True))
-
-    def shrink(self, size: int) -> Iterator[tuple[Hashable, Value]]:
-        """Take out the oldest entries until `size` are left."""
-        self._tidy()
-        while len(self.entries) > size:
-            key = self._queue.popleft()
-            if key in self.entries:
-                yield key, self.entries.pop(key)
-
-    def older(
-        self, oldest: float, moment_of: "MomentOf[Value]"
-    ) -> Iterator[tuple[Hashable, Value]]:
-        """Take entries from before `oldest` off the front, up to the first that is not."""
-        self._tidy()
-        while self._queue:
-            key = self._queue[0]
-            if key in self.entries:
-                if moment_of(self.entries[key]) >= oldest:
-                    return
-                yield key, self.entries.pop(key)
-            self._queue.popleft()
-
-    def _tidy(self) -> None:
-        if len(self._queue) > 2 * len(self.entries) + 1_000:
-            self._queue = deque(self.entries)
-
-
-class MomentOf(Protocol[Value_contra]):
-    """Reads the time of an entry."""
-
-    def __call__(self, value: Value_contra, /) -> float:
-        """Return it."""
-
-
-def _moment(placed: complex) -> float:
-    return placed.real
-
-
 class MemoryJoinStore:
     """A `JoinStore` in memory; not safe for threads, `Monitor` is."""
 
     def __init__(self, *, max_pending: int, max_early: int, max_resolved: int) -> None:
-        self._bounds = max_pending, max_early, max_resolved
-        self._open: Fifo[complex] = Fifo()
-        self._early: Fifo[float] = Fifo()
-        self._closed: Fifo[tuple[complex, float]] = Fifo()
+        self._max_pending, self._max_early = max_pending, max_early
+        self._max_resolved = max_resolved
+        # In order of arrival, and from anywhere an entry leaves in O(1). No key is in two of them.
+        self._open: OrderedDict[Hashable, complex] = OrderedDict()
+        self._early: OrderedDict[Hashable, float] = OrderedDict()
+        self._closed: OrderedDict[Hashable, tuple[complex, float]] = OrderedDict()
 
     @property
     def n_open(self) -> int:
         """How many predictions wait for their label."""
-        return len(self._open.entries)
+        return len(self._open)
 
     @property
     def n_early(self) -> int:
         """How many labels wait for their prediction."""
-        return len(self._early.entries)
+        return len(self._early)
 
     def predict(self, keys: Sequence[Hashable], placed: Sequence[complex]) -> Opened:
         """As `JoinStore.predict`. O(n)."""
         if len(keys) >= _MANY:
             fresh = dict(zip(keys, placed, strict=True))
             if len(fresh) == len(keys) and self._are_new(fresh):
-                self._open.put_many(keys, placed)
+                self._open.update(fresh)
                 return Opened(placed, n_abandoned=self._bound_open())
         return self._predict_one_by_one(keys, placed)
 
     def _are_new(self, fresh: dict[Hashable, complex]) -> bool:
-        known = (self._open.entries, self._closed.entries, self._early.entries)
-        return all(fresh.keys().isdisjoint(one) for one in known if one)
+        # Between views, and only there, the smaller one is gone through.
+        known = (self._open.keys(), self._closed.keys(), self._early.keys())
+        return all(fresh.keys().isdisjoint(one) for one in known)
 
     def _predict_one_by_one(self, keys: Sequence[Hashable], placed: Sequence[complex]) -> Opened:
-        opened, closed, early = self._open, self._closed, self._early.entries
+        opened, closed, early = self._open, self._closed, self._early
         new: list[complex] = []
         pairs: list[tuple[complex, float]] = []
+        n_abandoned = 0
         for key, one in zip(keys, placed, strict=True):
-            if key in opened.entries or key in closed.entries:
+            if key in opened or key in closed:
                 continue
             new.append(one)
             label = early.pop(key, None)
             if label is None:
-                opened.put(key, one)
+                opened[key] = one
+                n_abandoned += self._bound_open()
             else:
                 pairs.append((one, label))
-                closed.put(key, (one, label))
-        n_repeated = len(keys) - len(new)
-        return Opened(new, pairs, n_repeated, self._bound_open())
+                self._close(key, one, label)
+        return Opened(new, pairs, len(keys) - len(new), n_abandoned)
 
     def _bound_open(self) -> int:
-        return self._abandon(self._open.shrink(self._bounds[0]))
-
-    def _abandon(self, gone: Iterator[tuple[Hashable, complex]]) -> int:
-        n_gone = 0
-        for key, one in gone:
-            self._closed.put(key, (one, _ABANDONED))
-            n_gone += 1
-        self._bound_closed()
+        n_gone = max(0, len(self._open) - self._max_pending)
+        for _ in range(n_gone):
+            self._close(*self._open.popitem(last=False), _ABANDONED)
         return n_gone
 
+    def _close(self, key: Hashable, placed: complex, label: float) -> None:
+        self._closed[key] = (placed, label)
+        self._bound_closed()
+
     def _bound_closed(self) -> None:
-        for _ in self._closed.shrink(self._bounds[2]):
-            pass
+        while len(self._closed) > self._max_resolved:
+            self._closed.popitem(last=False)
 
     def resolve(self, keys: Sequence[Hashable], labels: Sequence[float], oldest: float) -> Closed:
         """As `JoinStore.resolve`. O(n)."""
-        if len(keys) >= _MANY:
-            found = self._resolve_all_open(keys, labels, oldest)
-            if found is not None:
-                return found
-        return self._resolve_one_by_one(keys, labels, oldest)
-
-    def _resolve_all_open(
-        self, keys: Sequence[Hashable], labels: Sequence[float], oldest: float
-    ) -> Closed | None:
-        """Resolve different keys that are all open and not too old; None if some are not."""
-        entries = self._open.entries
-        n_open = len(entries)
-        placed = [entries.pop(key, _NOT_OPEN) for key in keys]
-        if n_open - len(entries) < len(keys) or (
-            oldest > -math.inf and min(one.real for one in placed) < oldest
-        ):
-            # Put them back, last first, so that of a key that came twice the first pop counts.
-            back = zip(reversed(keys), reversed(placed), strict=True)
-            entries.update((key, one) for key, one in back if one is not _NOT_OPEN)
-            return None
-        pairs = list(zip(placed, labels, strict=True))
-        self._closed.put_many(keys, pairs)
-        self._bound_closed()
-        return Closed(pairs)
+        n_open, take = len(self._open), self._open.pop
+        taken = [take(key, None) for key in keys]
+        if n_open - len(self._open) == len(keys):
+            found = [one for one in taken if one is not None]
+            if oldest == -math.inf or all(one.real >= oldest for one in found):
+                pairs = list(zip(found, labels, strict=True))
+                self._closed.update(zip(keys, pairs, strict=True))
+                self._bound_closed()
+                return Closed(pairs)
+        return self._resolve_one_by_one(keys, labels, taken, oldest)
 
     def _resolve_one_by_one(
-        self, keys: Sequence[Hashable], labels: Sequence[float], oldest: float
+        self,
+        keys: Sequence[Hashable],
+        labels: Sequence[float],
+        taken: Sequence[complex | None],
+        oldest: float,
     ) -> Closed:
-        take = self._open.entries.pop
+        """Take in labels; `taken` are the predictions that were open, each where its key is."""
         pairs: list[tuple[complex, float]] = []
-        rest: list[tuple[Hashable, float]] = []
-        n_late = 0
-        for key, label in zip(keys, labels, strict=True):
-            one = take(key, None)
-            if one is None:
-                rest.append((key, label))
-            elif one.real >= oldest:
-                pair = (one, label)
-                pairs.append(pair)
-                self._closed.put(key, pair)
-            else:
-                n_late += 1
-                self._closed.put(key, (one, _ABANDONED))
-        moved, n_repeated, n_known_late = self._resolve_rest(rest)
-        self._bound_closed()
-        return Closed(pairs, moved, n_repeated, n_late + n_known_late, n_abandoned=n_late)
-
-    def _resolve_rest(
-        self, rest: Sequence[tuple[Hashable, float]]
-    ) -> tuple[list[tuple[complex, float, float]], int, int]:
-        """Take in labels of keys that are not open: closed before, or not yet predicted."""
         moved: list[tuple[complex, float, float]] = []
-        n_repeated = n_late = 0
-        for key, label in rest:
-            known = self._closed.entries.get(key)
-            if known is None:
-                n_repeated += self._early.entries.get(key) == label
-                self._wait(key, label)
+        n: Counter[str] = Counter()
+        for key, label, one in zip(keys, labels, taken, strict=True):
+            known = self._closed.get(key) if one is None else None
+            if one is not None and one.real >= oldest:
+                pairs.append((one, label))
+                self._close(key, one, label)
+            elif one is not None:
+                n.update(n_late=1, n_abandoned=1)
+                self._close(key, one, _ABANDONED)
+            elif known is None:
+                n.update(self._wait(key, label))
             elif math.isnan(known[1]):
-                n_late += 1
+                n["n_late"] += 1
             elif known[1] == label:
-                n_repeated += 1
+                n["n_repeated"] += 1
             else:
                 moved.append((known[0], known[1], label))
-                self._closed.entries[key] = (known[0], label)
-        return moved, n_repeated, n_late
+                self._closed[key] = (known[0], label)
+        return Closed(pairs, moved, **n)
 
-    def _wait(self, key: Hashable, label: float) -> None:
-        if key in self._early.entries:
-            self._early.entries[key] = label
-            return
-        self._early.put(key, label)
-        for _ in self._early.shrink(self._bounds[1]):
-            pass
+    def _wait(self, key: Hashable, label: float) -> dict[str, int]:
+        """Keep a label until its prediction comes."""
+        before = self._early.get(key)
+        self._early[key] = label
+        if before is not None:
+            return {"n_repeated": 1} if before == label else {"n_replaced": 1}
+        if len(self._early) <= self._max_early:
+            return {}
+        self._early.popitem(last=False)
+        return {"n_dropped": 1}
 
-    def remember(self, closed: Sequence[tuple[Hashable, complex, float]]) -> None:
+    def remember(self, closed: Sequence[tuple[Hashable, complex, float]]) -> Closed:
         """As `JoinStore.remember`. O(n)."""
+        n_abandoned = 0
+        waiting: dict[Hashable, float] = {}
         for key, placed, label in closed:
-            if key not in self._open.entries and key not in self._closed.entries:
-                self._closed.put(key, (placed, label))
+            n_abandoned += self._open.pop(key, None) is not None
+            if key in self._early:
+                waiting[key] = self._early.pop(key)
+            self._closed.setdefault(key, (placed, label))
+        keys, labels = list(waiting), list(waiting.values())
+        found = self._resolve_one_by_one(keys, labels, [None] * len(keys), -math.inf)
         self._bound_closed()
+        return replace(found, n_abandoned=n_abandoned)
 
     def state(self) -> JoinState:
         """As `JoinStore.state`, oldest first. O(n)."""
         return JoinState(
-            opened=tuple(self._open.entries.items()),
-            early=tuple(self._early.entries.items()),
-            closed=tuple((key, *pair) for key, pair in self._closed.entries.items()),
+            opened=tuple(self._open.items()),
+            early=tuple(self._early.items()),
+            closed=tuple((key, *pair) for key, pair in self._closed.items()),
         )
 
     def expire(self, oldest: float) -> int:
-        """As `JoinStore.expire`. Amortised O(1) a prediction, in order of arrival."""
-        return self._abandon(self._open.older(oldest, _moment))
+        """As `JoinStore.expire`. Amortised O(1) a prediction."""
+        n_gone = 0
+        while self._open and next(iter(self._open.values())).real < oldest:
+            self._close(*self._open.popitem(last=False), _ABANDONED)
+            n_gone += 1
+        return n_gone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -364,13 +307,11 @@ class LabelJoin:
     def __init__(self, store: JoinStore, label_ttl: float) -> None:
         self._store = store
         self._ttl = label_ttl
-        self.is_used = False
 
     def predict(
         self, keys: Sequence[Hashable], placed: Sequence[complex], delta: JoinDelta
     ) -> None:
         """Take in predictions that count. O(n)."""
-        self.is_used = True
         found = self._store.predict(keys, placed)
         delta.predicted += found.new
         self._join(found.pairs, delta)
@@ -384,16 +325,19 @@ class LabelJoin:
         self, keys: Sequence[Hashable], labels: Sequence[float], now: float, delta: JoinDelta
     ) -> None:
         """Take in labels that became known at `now`. O(n)."""
-        self.is_used = True
         found = self._store.resolve(keys, labels, now - self._ttl)
-        self._join(found.pairs, delta)
+        self._close(found, delta)
         delta.delays += [(now - placed.real, label) for placed, label in found.pairs]
+
+    def _close(self, found: Closed, delta: JoinDelta) -> None:
+        self._join(found.pairs, delta)
         for placed, old, new in found.moved:
             delta.unlabelled.append((placed, old))
             delta.labelled.append((placed, new))
         delta.tallies.update(
-            changed_labels=len(found.moved),
+            changed_labels=len(found.moved) + found.n_replaced,
             repeated_labels=found.n_repeated,
+            dropped_labels=found.n_dropped,
             late_labels=found.n_late,
             abandoned=found.n_abandoned,
         )
@@ -406,12 +350,9 @@ class LabelJoin:
         """Take in the entries of another join, whose predictions are counted already.
 
         A prediction here may find its label there, and the other way round. One that was
-        counted on both sides is abandoned once.
+        counted on both sides keeps the label that it has, if it has one, and is abandoned once.
         """
-        if not (state.opened or state.early or state.closed):
-            return
-        self.is_used = True
-        self._store.remember(state.closed)
+        self._close(self._store.remember(state.closed), delta)
         found = self._store.predict(*_columns(state.opened))
         self._join(found.pairs, delta)
         delta.tallies["abandoned"] += found.n_repeated + found.n_abandoned
@@ -423,7 +364,7 @@ class LabelJoin:
 
     def expire(self, now: float, delta: JoinDelta) -> None:
         """Abandon predictions that are older than labels are waited for."""
-        if self.is_used and self._ttl < math.inf:
+        if self._ttl < math.inf:
             delta.tallies["abandoned"] += self._store.expire(now - self._ttl)
 
     @property

@@ -42,7 +42,7 @@ class KeyCoder:
     def count_or_list(self, classes: IntArray, scores: FloatArray) -> DenseCounts | KeyList:
         """Return counts of many events, or the keys of few as they are."""
         if scores.size == 1:  # what a poll between two events meets
-            key = self._scale.bin(scores[0]) * self._n_classes + classes[0]
+            key = self._scale.bin(scores[0].item()) * self._n_classes + classes[0].item()
             return KeyList(np.array([key], dtype=self.dtype))
         if scores.size < self.n_keys // 4:
             return KeyList(self.keys(classes, scores))

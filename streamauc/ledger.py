@@ -4,7 +4,7 @@ import itertools
 import math
 import os
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 
@@ -46,6 +46,10 @@ class Ledger:
         self._scale = counter.scale
         self._tiers = spans
         self._timeline = Timeline(self._scale, spans)
+        # From the first prediction on, PREDICTED counts every event, those before it too.
+        self._has_predictions = False
+        self._ahead: tuple[Hashable, complex] | None = None  # may be confirmed by the next
+        self._joined_at = clock.now()
         # A clock of time counts from now on; with event time, from the first event on.
         self._since = math.inf if isinstance(clock, EventClock) else clock.now()
         # Marks the windows of one stream; equal after pickling, new in a forked child.
@@ -83,7 +87,7 @@ class Ledger:
         if panes is None or admitted is not events:
             panes = self._counter.count(admitted)
         self._timeline.add(LABELLED, panes)
-        if self._join.is_used:  # beside predictions, every event is one whose label is known
+        if self._has_predictions:  # beside them, an event is one whose label is known already
             self._count_scores(admitted)
 
     def _count_scores(self, events: Events) -> None:
@@ -101,32 +105,64 @@ class Ledger:
         self.advance()
         pane = tiers.pane_of(moment, self._tiers[0].pane_seconds)
         self._timeline.add(LABELLED, [(pane, histogram.stored)])
-        if self._join.is_used:
+        if self._has_predictions:
             self._timeline.add(PREDICTED, [(pane, histogram.pooled().stored)])
 
-    def count_keyed(self, arrivals: Sequence[Hashable]) -> None:
-        """Join predictions and labels, and count what came of it. O(n)."""
+    def count_keyed(self, arrivals: Sequence[Hashable], *, are_all: bool) -> None:
+        """Join predictions and labels, and count what came of it. O(n).
+
+        `are_all` says that nothing which came before this moment waits to be counted.
+        """
         delta = JoinDelta()
         for run in runs(arrivals):
             if not run.keys:
                 continue
             if isinstance(run, Labels):
-                self._join.resolve(run.keys, run.labels, self.clock.now(), delta)
+                self._join.resolve(run.keys, run.labels, self._known_at(), delta)
             else:
                 self._join.predict(*self._admitted(run), delta)
-        self._join.expire(self.clock.now(), delta)
+        now = self.clock.now()
+        if are_all:
+            self._joined_at = now
+        self._join.expire(now, delta)
         self._count_delta(delta)
+
+    def _known_at(self) -> float:
+        """Return the earliest time at which a label that is counted now can have come.
+
+        So that no label is late only because it was left to wait for a fold.
+        """
+        return self.clock.now() if isinstance(self.clock, EventClock) else self._joined_at
 
     def _admitted(self, run: Predictions) -> tuple[list[Hashable], list[complex]]:
         """Return the predictions whose time counts."""
-        tier = self._tiers[-1]
         moments = [placed.real for placed in run.placed]
-        if not moments or self.clock.admit_span(min(moments), max(moments), tier):
+        if self.clock.admit_span(min(moments), max(moments), self._tiers[-1]):
             return run.keys, run.placed
-        verdicts = [self.clock.admit_one(moment, tier) for moment in moments]
-        self.tallies.add(Counter(verdict for verdict in verdicts if verdict != "accepted"))
-        kept = [number for number, verdict in enumerate(verdicts) if verdict == "accepted"]
-        return [run.keys[number] for number in kept], [run.placed[number] for number in kept]
+        kept = list(self._judged(run))
+        return [key for key, _ in kept], [placed for _, placed in kept]
+
+    def _judged(self, run: Predictions) -> Iterator[tuple[Hashable, complex]]:
+        """Judge predictions one by one; yield those that count, a confirmed earlier one too."""
+        tier = self._tiers[-1]
+        for key, placed in zip(run.keys, run.placed, strict=True):
+            verdict = self.clock.admit_one(placed.real, tier)
+            waited = self._ahead
+            if verdict == "ahead":
+                self._ahead = (key, placed)
+                if (
+                    waited is not None
+                    and waited[0] != key
+                    and self.clock.confirm(waited[1].real, placed.real)
+                ):
+                    self._ahead = None
+                    self.tallies.add({"ahead": -1})
+                    yield waited
+                    verdict = self.clock.admit_one(placed.real, tier)
+            if verdict == "accepted":
+                yield key, placed
+            else:
+                self.tallies.add({verdict: 1})
 
     def _count_delta(self, delta: JoinDelta) -> None:
         self.tallies.add(delta.tallies)
@@ -136,6 +172,7 @@ class Ledger:
             predicted = _events(delta.predicted, 0.0)
             self._since = min(self._since, predicted.earliest)
             self.advance()
+            self._begin_predictions()
             self._timeline.add(PREDICTED, self._scores.count(predicted))
         for label in (0.0, 1.0):
             found = [placed for placed, known in delta.labelled if known == label]
@@ -143,6 +180,12 @@ class Ledger:
                 self._timeline.add(LABELLED, self._counter.count(_events(found, label)))
         for placed, label in delta.unlabelled:
             self._timeline.remove(LABELLED, self._counter.count(_events([placed], label)))
+
+    def _begin_predictions(self) -> None:
+        if not self._has_predictions:
+            self._has_predictions = True
+            for tier, index, part in self._timeline.panes(LABELLED):
+                self._timeline.put(PREDICTED, tier, index, part.pooled().stored)
 
     def stats(self) -> Stats:
         """Return what became of every event so far."""
@@ -168,7 +211,9 @@ class Ledger:
     def window(self, start: float, end: float, min_coverage: float = 0.0) -> Window:
         """Return the window of a span, rounded outwards. O(log n_panes)."""
         cover = self._timeline.cover(LABELLED, start, end)
-        predicted = self._timeline.cover(PREDICTED, start, end).parts if self._join.is_used else ()
+        predicted = (
+            self._timeline.cover(PREDICTED, start, end).parts if self._has_predictions else ()
+        )
         return self._window(cover, predicted, min_coverage)
 
     def windows(
@@ -246,10 +291,15 @@ class Ledger:
         # Where the other's fine panes have expired, only coarse ones can be added up.
         first = zip(self._timeline.first, state.horizons, strict=True)
         self._timeline.advance_to(tuple(max(pair) for pair in first))
+        theirs = any(channel == PREDICTED for channel, *_ in parts)
+        if theirs:
+            self._begin_predictions()
         for channel, tier, index, part in parts:
             self._timeline.put(channel, tier, index, part.stored)
+            if self._has_predictions and not theirs:
+                self._timeline.put(PREDICTED, tier, index, part.pooled().stored)
         delta = JoinDelta()
-        self._join.absorb(state.join, self.clock.now(), delta)
+        self._join.absorb(state.join, self._known_at(), delta)
         self._count_delta(delta)
 
     def restore(self, state: SeriesState, parts: Panes) -> None:

@@ -1,11 +1,12 @@
 """The monitor: counts a stream of scored events by time, and answers for any window of it."""
 
+import functools
 import math
 import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import UTC
 from types import TracebackType
 from typing import Literal, Self, SupportsFloat
@@ -38,7 +39,7 @@ _FOLD_EVENTS = 8_192
 # With this much waiting, writers wait for a fold after all, so that memory stays bounded.
 _MAX_WAITING_EVENTS = 262_144
 _MAX_WAITING_BATCHES = 64
-_FOLD_KEYED = 2 * 4_096
+_FOLD_KEYED, _MAX_KEYED = 2 * 4_096, 2 * _MAX_WAITING_EVENTS
 _FOLD_LENGTH, _MAX_LENGTH = 3 * _FOLD_EVENTS, 3 * _MAX_WAITING_EVENTS
 # Other kinds of numbers are widened first, and what merely compares like one is refused.
 
@@ -141,19 +142,19 @@ class Monitor:
         TypeError for a bad argument and changes nothing; with ``bad="skip"`` counts it instead.
         """
         try:
-            moment: float = timestamp  # type: ignore[assignment]  # else comparing it fails
-            # Written for speed: comparisons apart, not chained, and `MAX_TIME` as a constant. A
-            # score that is a float can't change before it is counted.
+            # Written for speed: comparisons apart, not chained, `MAX_TIME` as a constant, and a
+            # timestamp that is no number left to fail them. A score that is a float can't change
+            # before it is counted.
             if (
                 type(score) is float
                 and self._below < score
                 and score < self._above
-                and moment > -(2.0**40)
-                and moment < self._limit
+                and timestamp > -(2.0**40)  # type: ignore[operator]
+                and timestamp < self._limit  # type: ignore[operator]
                 and weight == 1
             ):
                 rows = self._rows
-                rows += (moment, score, self._class_of[label])
+                rows += (timestamp, score, self._class_of[label])  # type: ignore[arg-type]
                 if len(rows) < _FOLD_LENGTH:
                     return
                 care = False
@@ -252,7 +253,8 @@ class Monitor:
 
         The event counts in the window of its `timestamp`, now if it is left out: its score at
         once, its label when that is known. A key that is known already is a repetition and
-        counts nothing. Bad arguments as in `update`; `key` must be hashable.
+        counts nothing. Bad arguments as in `update`; `key` must be hashable. Of what waits to be
+        counted, events of `update` come first, then predictions and labels in their order.
         """
         try:
             moment: float = timestamp  # type: ignore[assignment]  # else comparing it fails
@@ -276,9 +278,10 @@ class Monitor:
 
     def _predict_with_care(self, key: Hashable, score: float, timestamp: Timestamp | None) -> None:
         self._check_open()
-        argument = "score"
+        argument = "key"
         try:
-            hash(key)
+            _check_key(key)
+            argument = "score"
             value = self._check_score(score)
             argument = "timestamp"
             moment = self._check_moment(timestamp)
@@ -297,17 +300,20 @@ class Monitor:
         """Say which label the prediction of `key` got. Amortised O(1).
 
         It may come before the prediction, twice, or change: then the count moves. A label that
-        comes later than `label_ttl` after its prediction is not counted. All of that is in
-        `stats`. Raises ValueError for a bad label; with ``bad="skip"`` counts it.
+        comes later than `label_ttl` after the time of its prediction is not counted, unless
+        nobody looked between. All of that is in `stats`. Raises ValueError for a bad label and
+        TypeError for a key that is not hashable; with ``bad="skip"`` counts it.
         """
         self._check_open()
+        argument = "key"
         try:
-            hash(key)
+            _check_key(key)
+            argument = "label"
             known = self._check_label(label)
         except (TypeError, ValueError):
             if not self._skip:
                 raise
-            self._intake.push_rejected("label")
+            self._intake.push_rejected(argument)
             return
         self._keyed.extend((key, known))
         if len(self._keyed) >= _FOLD_KEYED:
@@ -370,7 +376,7 @@ class Monitor:
 
     def _fold_some(self) -> None:
         """Fold a bounded number of events, unless somebody is at it already."""
-        crowded = len(self._rows) >= _MAX_LENGTH
+        crowded = len(self._rows) >= _MAX_LENGTH or len(self._keyed) >= _MAX_KEYED
         if self._lock.acquire(blocking=crowded):
             try:
                 if len(self._rows) >= _FOLD_LENGTH:
@@ -388,9 +394,9 @@ class Monitor:
         self._fold_keyed(len(self._keyed) // 2)
 
     def _fold_keyed(self, n_entries: int) -> None:
-        if self._keyed:
-            self._ledger.count_keyed(self._intake.take_keyed(n_entries))
-            self._refresh_limit()
+        taken = self._intake.take_keyed(n_entries)
+        self._ledger.count_keyed(taken, are_all=not self._keyed)
+        self._refresh_limit()
 
     def _fold(self, n_rows: int) -> int:
         for batch in self._intake.take(n_rows):
@@ -426,9 +432,10 @@ class Monitor:
     def to_bytes(self) -> bytes:
         """Return everything counted so far in the format that `codec` describes.
 
-        Not a function that is the clock, nor `bad` and `max_ahead`: they are given to
-        `from_bytes`. An event that waits for another to confirm it stays counted as ahead.
-        Labels in `classes` must be text, numbers, bools or None.
+        Not a function that is the clock, nor `bad`, `max_ahead`, `label_ttl` and the bounds of
+        what waits: they are given to `from_bytes`. An event that waits for another to confirm it
+        stays counted as ahead.
+        Keys and the labels in `classes` must be text, numbers, bools or None.
         """
         return codec.encode_series(self.state())
 
@@ -440,6 +447,10 @@ class Monitor:
         clock: Now | Literal["event"] | None = None,
         max_ahead: Duration | None = None,
         bad: BadEvents = "raise",
+        label_ttl: Duration = math.inf,
+        max_pending: int = 1_000_000,
+        max_early: int = 100_000,
+        max_resolved: int = 1_000_000,
     ) -> Self:
         """Return a monitor that continues where `to_bytes` stopped.
 
@@ -454,13 +465,27 @@ class Monitor:
             max_ahead=max_ahead,
             bad=bad,
             classes=state.classes,
+            label_ttl=label_ttl,
+            max_pending=max_pending,
+            max_early=max_early,
+            max_resolved=max_resolved,
         )
         monitor._ledger.restore(state, rebinned(state, monitor.scale, monitor.tiers))
         monitor._refresh_limit()
         return monitor
 
     def __reduce__(self) -> tuple[Callable[..., "Monitor"], tuple[object, ...]]:
-        return _restore, (self.to_bytes(), self._source, self._max_ahead, self._skip)
+        restore = functools.partial(
+            Monitor.from_bytes,
+            clock=self._source,
+            max_ahead=self._max_ahead,
+            bad="skip" if self._skip else "raise",
+            label_ttl=self._label_ttl,
+            max_pending=self._bounds["max_pending"],
+            max_early=self._bounds["max_early"],
+            max_resolved=self._bounds["max_resolved"],
+        )
+        return restore, (self.to_bytes(),)
 
     def window(
         self,
@@ -557,13 +582,29 @@ class Monitor:
 
 def _key_list(keys: Sequence[Hashable]) -> list[Hashable]:
     """Return keys as a list of Python's own objects, each of them hashable."""
+    if not isinstance(keys, Iterable) or (isinstance(keys, np.ndarray) and keys.ndim != 1):
+        raise TypeError(f"keys must be a sequence of hashables, got {keys!r}")
     found: list[Hashable] = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
-    for index, key in enumerate(found):
-        try:
+    try:
+        for key in found:
             hash(key)
-        except TypeError:
-            raise TypeError(f"keys must be hashable, got {key!r} at index {index}") from None
+    except TypeError:
+        index = next(index for index, key in enumerate(found) if not _is_hashable(key))
+        raise TypeError(f"keys must be hashable, got {found[index]!r} at index {index}") from None
     return found
+
+
+def _is_hashable(key: Hashable) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_key(key: Hashable) -> None:
+    if not _is_hashable(key):
+        raise TypeError(f"key must be hashable, got {key!r}")
 
 
 def _check_key_length(keys: Sequence[Hashable], other: str, size: int) -> None:
@@ -612,17 +653,6 @@ def _span(
     end = max(now - back, -_time.MAX_TIME)
     low = end - _time.duration("last", last)
     return max(low, -_time.MAX_TIME), math.nextafter(end, math.inf)
-
-
-def _restore(
-    data: bytes,
-    clock: Now | Literal["event"],
-    max_ahead: float,
-    skip: bool,  # noqa: FBT001
-) -> Monitor:
-    """Rebuild a monitor that was pickled or copied."""
-    bad: BadEvents = "skip" if skip else "raise"
-    return Monitor.from_bytes(data, clock=clock, max_ahead=max_ahead, bad=bad)
 
 
 def _empty_all() -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-REASONS = ("score", "label", "timestamp", "weight")
+REASONS = ("score", "label", "timestamp", "weight", "key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,8 @@ class Stats:
     """Numbers of events; what was offered is the sum of accepted, rejected, expired and ahead.
 
     * `n_accepted`: counted, by `update` or as a prediction.
-    * `n_rejected`: bad and left out (only with ``bad="skip"``), by reason in `rejected`.
+    * `n_rejected`: bad and left out (only with ``bad="skip"``), labels of predictions among
+      them, by reason in `rejected`.
     * `n_expired`: older than every tier.
     * `n_ahead`: from too far in the future.
 
@@ -21,7 +22,8 @@ class Stats:
 
     * `n_early`: labels that wait for their prediction.
     * `n_repeated_predictions`, `n_repeated_labels`: the same again, not counted again.
-    * `n_changed_labels`: labels that replaced another; the count moved.
+    * `n_changed_labels`: labels that replaced another; the count moved if there was one.
+    * `n_dropped_labels`: labels for which there was no more room to wait for their prediction.
     * `n_late_labels`: labels that came when their prediction had been abandoned.
     """
 
@@ -38,6 +40,7 @@ class Stats:
     n_repeated_predictions: int = 0
     n_repeated_labels: int = 0
     n_changed_labels: int = 0
+    n_dropped_labels: int = 0
     n_late_labels: int = 0
 
     @property
@@ -57,6 +60,7 @@ _PLAIN = (
     "repeated_predictions",
     "repeated_labels",
     "changed_labels",
+    "dropped_labels",
     "late_labels",
 )
 
@@ -72,7 +76,8 @@ class Tallies:
     def add(self, counts: Mapping[str, int]) -> None:
         """Add to the numbers."""
         for name, number in counts.items():
-            self.counts[name] += number
+            if number:  # so that states are alike in which the same happened
+                self.counts[name] += number
 
     def stats(self, *, n_open: int = 0, n_early: int = 0) -> Stats:
         """Return the numbers as they are now."""

@@ -235,6 +235,16 @@ def negated(part: Storage) -> Storage:
     return SparseCounts(sparse.keys, -sparse.counts)
 
 
+def without_empty(part: Storage) -> Storage:
+    """Return compact counts without keys or bins that hold nothing; dense ones may hold them."""
+    if isinstance(part, WideCounts):
+        return drop_empty(part)
+    if isinstance(part, SparseCounts):
+        used = part.counts != 0
+        return SparseCounts(part.keys[used], part.counts[used])
+    return part
+
+
 def compact(storage: Storage, narrow_keys: np.dtype[np.unsignedinteger]) -> Storage:
     """Return the same counts in the smallest form. O(size)."""
     if isinstance(storage, WideCounts | MixedCounts):
@@ -289,7 +299,8 @@ def _core(counts: Integers, count_bytes: int, key_bytes: int) -> tuple[int, int]
     if not used.size:
         return 0, 0
     # Capped, so that the sum of all stays within 64 bits; a count this large decides anyway.
-    gain = np.cumsum(np.minimum(counts, 2**32) * key_bytes - count_bytes)
+    capped = np.minimum(counts.astype(np.int64), 2**32)
+    gain = np.cumsum(capped * key_bytes - count_bytes)
     before = np.concatenate(([0], gain[:-1]))
     lowest = np.minimum.accumulate(before)
     last = int(np.argmax(gain - lowest))
@@ -323,7 +334,10 @@ def widen(storage: Storage, n_classes: int) -> WideCounts:
     # Begin and end at a whole bin, so that a row of the table is a bin.
     lead = storage.first % n_classes
     tail = -(lead + storage.counts.size) % n_classes
-    padded = storage.counts if not lead and not tail else np.pad(storage.counts, (lead, tail))
+    padded = storage.counts
+    if lead or tail:
+        padded = np.zeros(lead + storage.counts.size + tail, dtype=np.int64)
+        padded[lead : lead + storage.counts.size] = storage.counts
     table = padded.reshape(-1, n_classes)
     # Class by class: numpy is many times slower along an axis this short.
     columns = [table[:, number] for number in range(n_classes)]

@@ -18,7 +18,6 @@ LATER = {
     "cost-matrix-orientation": "chooses a threshold by costs",
     "threshold-after-undersampling": "moves a threshold to another prevalence",
     "pauc-cut-inside-segment": "needs the partial AUC",
-    "replayed-events": "needs the join of predictions and labels by id",
     "prom-bucket-ends": "needs the exposition for Prometheus",
 }
 

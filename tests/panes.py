@@ -19,7 +19,7 @@ def cells(histogram):
     return {
         (bin_, label): (counts[label][column], None if table is None else table[label][column])
         for column, bin_ in enumerate(histogram.bins.tolist())
-        for label in (0, 1)
+        for label in range(histogram.n_classes)
         if counts[label][column]
     }
 

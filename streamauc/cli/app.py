@@ -158,6 +158,15 @@ def replay(
             rich_help_panel=_WINDOWS,
         ),
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="START..END",
+            help="Compare all that follows with this span: says what changed and why, and marks"
+            " windows in which the class ratio was seen to move.",
+            rich_help_panel=_WINDOWS,
+        ),
+    ] = None,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -218,6 +227,7 @@ def replay(
                 start=start,
                 end=end,
                 pane=pane,
+                reference=reference,
                 metrics=metrics,
                 verify=verify,
                 output=output.value,

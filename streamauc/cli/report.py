@@ -58,6 +58,8 @@ class Report:
     shown: Sequence[Shown]
     zone: tzinfo
     timeless: bool
+    marks: Sequence[str] = ()
+    story: str = ""
 
     def label(self, window: Window) -> str:
         """Return where a window begins, as a person writes it."""
@@ -127,6 +129,9 @@ def print_table(report: Report, console: Console) -> None:
     console.print(table)
     for line in notes:
         console.print(Text(line, style="dim"))
+    if report.story:
+        console.print()
+        console.print(Text(report.story), soft_wrap=True)
 
 
 def _width(table: Table, console: Console) -> int:
@@ -141,8 +146,12 @@ def _table(report: Report) -> tuple[Table, list[str]]:
     table.add_column("" if report.timeless else "start", no_wrap=True)
     for one in report.shown:
         table.add_column(Text(one.head), justify="right", no_wrap=True)
-    for window in report.windows:
-        table.add_row(report.label(window), *(_cell(window, one, notes) for one in report.shown))
+    if any(report.marks):
+        table.add_column("ratio\nmoved", no_wrap=True)
+    marks = [[mark] for mark in report.marks] if any(report.marks) else [[]] * len(report.windows)
+    for window, mark in zip(report.windows, marks, strict=True):
+        cells = [_cell(window, one, notes) for one in report.shown]
+        table.add_row(report.label(window), *cells, *mark)
     if len(report.windows) > 1:
         cells = [_cell(report.whole, one, notes) for one in report.shown]
         table.add_section()

@@ -5,6 +5,8 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from streamauc._check import plain
+from streamauc._time import MAX_TIME
 from streamauc.codec.fields import Reader, Writer
 from streamauc.codec.message import HISTOGRAM, SERIES, seal, unseal
 from streamauc.scale import Scale
@@ -95,7 +97,7 @@ def decode_series(data: bytes) -> SeriesState:
     observed_since, latest = body.real(), body.real()
     horizons = tuple(body.signed() for _ in tiers)
     tallies = body.tallies()
-    join = _read_join(body)
+    join = _read_join(body, scale)
     panes = [
         (body.text(), body.below(len(tiers)), body.signed(), body.counts(scale))
         for _ in range(body.length())
@@ -117,37 +119,39 @@ def decode_series(data: bytes) -> SeriesState:
 
 def _write_join(body: Writer, join: JoinState) -> None:
     """Write the keys of each kind as a JSON list, and behind it the numbers, entry by entry."""
-    body.key_list([key for key, _ in join.opened])
+    body.key_list([plain(key) for key, _ in join.opened])
     for _, placed in join.opened:
         body.real(placed.real)
         body.real(placed.imag)
-    body.key_list([key for key, _ in join.early])
+    body.key_list([plain(key) for key, _ in join.early])
     for _, label in join.early:
         body.real(label)
-    body.key_list([key for key, _, _ in join.closed])
+    body.key_list([plain(key) for key, _, _ in join.closed])
     for _, placed, label in join.closed:
         body.real(placed.real)
         body.real(placed.imag)
         body.real(label)
 
 
-def _read_join(body: Reader) -> JoinState:
+def _read_join(body: Reader, scale: Scale) -> JoinState:
     return JoinState(
-        opened=tuple((key, _placed(body)) for key in body.key_list()),
+        opened=tuple((key, _placed(body, scale)) for key in body.key_list()),
         early=tuple((key, _label(body)) for key in body.key_list()),
-        closed=tuple((key, _placed(body), _label(body)) for key in body.key_list()),
+        closed=tuple(
+            (key, _placed(body, scale), _label(body, or_none=True)) for key in body.key_list()
+        ),
     )
 
 
-def _placed(body: Reader) -> complex:
+def _placed(body: Reader, scale: Scale) -> complex:
     moment, score = body.real(), body.real()
-    if not (math.isfinite(moment) and math.isfinite(score)):
-        raise ValueError("data is malformed: a prediction is not finite")
+    if not (abs(moment) <= MAX_TIME and scale.low <= score <= scale.high):
+        raise ValueError(f"data is malformed: no prediction has score {score!r} at {moment!r}")
     return complex(moment, score)
 
 
-def _label(body: Reader) -> float:
+def _label(body: Reader, *, or_none: bool = False) -> float:
     label = body.real()
-    if label not in (0, 1) and not math.isnan(label):
+    if label not in (0, 1) and not (or_none and math.isnan(label)):
         raise ValueError(f"data is malformed: {label!r} is no label")
     return label

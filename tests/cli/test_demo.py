@@ -59,6 +59,31 @@ def test_one_month_is_verified_and_said_so(demo):
     assert "every bound holds" in line
 
 
+def test_december_is_told_as_a_class_ratio_that_moved(demo):
+    """The storms are seen as more late flights, not as a worse model; no other month is marked."""
+    folder, _ = demo
+    command = [
+        sys.executable,
+        "-m",
+        "streamauc",
+        "replay",
+        "flights.parquet",
+        "--window",
+        "month",
+        "--tz",
+        "America/New_York",
+        "--reference",
+        "2013-09-01..2013-11-01",
+    ]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=60, check=True
+    )
+    marked = [line[:7] for line in done.stdout.splitlines() if line.rstrip().endswith("▲")]
+
+    assert marked == ["2013-12"]
+    assert "The share of positives rose; the model ranks better." in done.stdout
+
+
 def test_the_picture_is_drawn(demo):
     """The plot lies where it says."""
     folder, done = demo

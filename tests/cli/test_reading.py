@@ -172,7 +172,7 @@ def test_a_named_pipe_is_read_like_standard_input():
         path.write_bytes(FORMATS["parquet"])
         command = script.format(path, code).replace("python", sys.executable, 1)
         done = subprocess.run(
-            ["bash", "-c", command],  # noqa: S607
+            ["bash", "-c", command],
             capture_output=True,
             text=True,
             check=True,

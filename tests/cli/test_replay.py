@@ -16,6 +16,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 from typer.testing import CliRunner
 
+from streamauc.cli import verify
 from streamauc.cli.app import app
 
 NEW_YORK = "America/New_York"
@@ -249,9 +250,7 @@ def test_verify_compares_every_window_with_scikit_learn(log, scale):
 
 def test_verify_sees_a_wrong_window(log, monkeypatch):
     """When a value lies beyond its bounds the run ends with 1 and names it."""
-    monkeypatch.setitem(
-        sys.modules["streamauc.cli.verify"]._SECOND_OPINIONS, "roc_auc", lambda *_: 0.123
-    )
+    monkeypatch.setitem(verify._SECOND_OPINIONS, "roc_auc", lambda *_: 0.123)
     code, _, err = run(log[0], "--verify", "--window", "month")
 
     assert code == 1
@@ -269,6 +268,38 @@ def test_plot_draws_png_and_svg(log, tmp_path):
     assert "must end in .png or .svg, got 'history.gif'" in err
 
 
+def test_a_reference_tells_what_changed_and_marks_when(tmp_path):
+    """From day 40 on twice as many are positive: said in words, marked in the table, in JSON."""
+    rng = np.random.default_rng(3)
+    n = 30_000
+    times = 1_704_067_200 + np.sort(rng.random(n)) * 60 * 86_400
+    labels = (rng.random(n) < np.where(times < 1_704_067_200 + 40 * 86_400, 0.1, 0.2)).astype(int)
+    scores = np.clip(rng.beta(2, 8, n) + 0.2 * labels, 0, 1)
+    path = write_csv(tmp_path / "log.csv", times, scores, labels)
+    span = ("--reference", "2024-01-01..2024-01-31", "--tz", "UTC", "--window", "1w")
+    code, out, _ = run(path, *span, "--threshold", "0.5")
+    found = run_json(path, *span)["reference"]
+    marked = [line.split()[0] for line in out.splitlines() if line.rstrip().endswith("▲")]
+
+    assert code == 0
+    assert marked == ["2024-02-05", "2024-02-12", "2024-02-19", "2024-02-26"]
+    assert out.count("Class ratio: seen") == 1
+    assert "The share of positives rose; no change of the ranking is seen." in out
+    assert "Class ratio: seen to move up on 2024-02-" in out
+    assert {one["direction"] for one in found["class_ratio_moved"]} == {"up"}
+    assert found["class_ratio_moved"][0]["began"][:10] in ("2024-02-09", "2024-02-10")
+    assert found["prevalence"]["difference"] > 0
+
+
+def test_a_quiet_reference_says_so(log):
+    """Nothing is marked where nothing changed, and the text says that nothing was seen."""
+    code, out, _ = run(log[0], "--reference", "2024-03-05..2024-03-09", "--tz", "UTC")
+
+    assert code == 0
+    assert "▲" not in out
+    assert "Class ratio: not seen to move" in out
+
+
 BAD = [
     (["--metrics", "rocauc"], "did you mean 'roc_auc'?"),
     (["--metrics", "precision"], "metric 'precision' needs threshold: write precision@0.5"),
@@ -277,6 +308,9 @@ BAD = [
     (["--start", "yesterday"], "--start must be a time such as"),
     (["--start", "2024-03-06"], "--start must carry an offset, got '2024-03-06'; or give --tz"),
     (["--tz", "Mars/Base"], "tz must be"),
+    (["--reference", "2024-03-06"], "--reference must be START..END, got '2024-03-06'"),
+    (["--reference", "2024-03-09..2024-03-06", "--tz", "UTC"], "must end after it starts"),
+    (["--reference", "2024-03-06..2025-03-06", "--tz", "UTC"], "end before the last event"),
     (["--threshold", "1.5"], "threshold must be in (0, 1] on probability, got 1.5"),
     (["--score", "scor"], "scor"),
     (["--window", "1s", "--pane", "1s", "--start", "1990-01-01T00:00Z"], "at most"),
