@@ -7,8 +7,7 @@ they are cut into batches.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,8 +17,7 @@ from streamauc.events import Events
 from streamauc.tiers import Tier, are_expired, is_expired
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Admission:
+class Admission(NamedTuple):
     """The events that count, and how many do not.
 
     `n_ahead` is -1 when an event that had been counted as ahead is among the events after all.

@@ -17,8 +17,9 @@ import itertools
 import math
 import struct
 from collections import Counter
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +32,10 @@ from streamauc.storage import Storage
 _WEIGHT, _BATCH, _REJECTED, _AHEAD = -1.0, -2.0, -3.0, -4.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+_NONE: Mapping[str, int] = MappingProxyType({})
+
+
+class Batch(NamedTuple):
     """Events that arrived together, or a histogram of events at `moment`.
 
     `panes` are the events already counted by pane, in case that all of them are admitted.
@@ -42,13 +45,13 @@ class Batch:
     panes: list[tuple[int, Storage]] | None = None
     histogram: ScoreHistogram | None = None
     moment: float = math.nan
-    rejected: Counter[str] = field(default_factory=Counter)
+    rejected: Mapping[str, int] = _NONE
     n_ahead: int = 0
 
     def copy(self) -> "Batch":
         """Return the same batch with its events in arrays of their own."""
         events = None if self.events is None else self.events.copy()
-        return replace(self, events=events)
+        return self._replace(events=events)
 
 
 class Intake:

@@ -3,7 +3,6 @@
 import itertools
 import math
 import os
-from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from datetime import tzinfo
@@ -63,7 +62,8 @@ class Ledger:
     def count(self, batch: Batch) -> None:
         """Count one batch. O(its size) in time order."""
         if batch.rejected or batch.n_ahead:
-            self.tallies.add(batch.rejected | Counter(ahead=batch.n_ahead))
+            self.tallies.add(batch.rejected)
+            self.tallies.add({"ahead": batch.n_ahead})
         if batch.histogram is not None:
             self._count_histogram(batch.histogram, batch.moment)
         if batch.events is not None and batch.events.size:
@@ -113,6 +113,9 @@ class Ledger:
 
         `are_all` says that nothing which came before this moment waits to be counted.
         """
+        if not arrivals and not self._join.n_open:  # a stream that only updates pays no more
+            self._joined_at = self.clock.now() if are_all else self._joined_at
+            return
         delta = JoinDelta()
         for run in runs(arrivals):
             if not run.keys:

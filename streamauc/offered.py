@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +16,7 @@ from streamauc.scale import Scale
 from streamauc.storage import Storage
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class Columns(NamedTuple):
     """A batch as it was offered, each column of shape (n_samples,)."""
 
     y_true: ArrayLike
@@ -40,8 +40,7 @@ class Rules:
         return f"one of {self.classes}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Checked:
+class Checked(NamedTuple):
     """The good events, the same counted by pane, and how many others there are by reason."""
 
     events: Events

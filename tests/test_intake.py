@@ -62,7 +62,7 @@ def test_everything_comes_out_in_order_of_arrival(found, n_rows):
         before = len(intake)
         for batch in intake.take(min(n_rows, len(intake))):
             rows += rows_of(batch)
-            notes += batch.rejected + Counter(ahead=batch.n_ahead)
+            notes += Counter(batch.rejected) + Counter(ahead=batch.n_ahead)
         assert min(n_rows, before) <= before - len(intake) <= n_rows + 1
 
     assert rows == [row for row in pushed if not isinstance(row, str)]
