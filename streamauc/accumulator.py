@@ -44,8 +44,6 @@ class Tally:
         """Take back counts that were added. O(size of the sum)."""
         self._pile.append(storage.negated(part))
         self._merge()
-        if self._sum is not None:
-            self._sum = storage.without_empty(self._sum)
 
     def parts(self) -> tuple[ScoreHistogram, ...]:
         """Return histograms that add up to the sum so far, without merging large ones.

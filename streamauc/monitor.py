@@ -504,6 +504,7 @@ class Monitor:
         The span is rounded outwards to the panes that survive; the window says what it really
         covers. O(log n_panes) parts.
         """
+        _check_coverage(min_coverage)
         with self._lock:  # a poll that comes during a fold waits for it, so it misses nothing
             self._fold_all()
             now = self._ledger.advance()
@@ -525,6 +526,7 @@ class Monitor:
         midnights of `tz` (UTC unless given). A step finer than the panes that survive gives
         each surviving pane once, with its true span.
         """
+        _check_coverage(min_coverage)
         zone = UTC if tz is None else _time.time_zone(tz)
         low = None if start is None else _time.seconds("start", start)
         high = None if end is None else _time.seconds("end", end)
@@ -614,6 +616,11 @@ def _check_key_length(keys: Sequence[Hashable], other: str, size: int) -> None:
 
 def _chosen(keys: list[Hashable], rows: IntArray | None) -> list[Hashable]:
     return keys if rows is None else [keys[row] for row in rows.tolist()]
+
+
+def _check_coverage(min_coverage: float) -> None:
+    if not 0 <= min_coverage <= 1:
+        raise ValueError(f"min_coverage must be in [0, 1], got {min_coverage!r}")
 
 
 def _max_ahead(clock: Now | Literal["event"], max_ahead: Duration | None) -> float:

@@ -235,16 +235,6 @@ def negated(part: Storage) -> Storage:
     return SparseCounts(sparse.keys, -sparse.counts)
 
 
-def without_empty(part: Storage) -> Storage:
-    """Return compact counts without keys or bins that hold nothing; dense ones may hold them."""
-    if isinstance(part, WideCounts):
-        return drop_empty(part)
-    if isinstance(part, SparseCounts):
-        used = part.counts != 0
-        return SparseCounts(part.keys[used], part.counts[used])
-    return part
-
-
 def compact(storage: Storage, narrow_keys: np.dtype[np.unsignedinteger]) -> Storage:
     """Return the same counts in the smallest form. O(size)."""
     if isinstance(storage, WideCounts | MixedCounts):

@@ -14,7 +14,7 @@ from streamauc import Monitor, Scale, ScoreHistogram, join
 
 LONG = os.environ.get("STREAMAUC_LONG") == "1"
 SETTINGS = settings(
-    max_examples=1_000 if LONG else 40,
+    max_examples=2_000 if LONG else 120,
     stateful_step_count=50 if LONG else 30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -100,6 +100,8 @@ def test_recent_windows_are_immature():
     fresh = monitor.window(32_400, 36_000, min_coverage=0.95)
     mature = monitor.window(25_200, 28_800, min_coverage=0.95)
 
+    with pytest.raises(ValueError, match=r"min_coverage must be in \[0, 1\], got 95"):
+        monitor.window(last="1h", min_coverage=95)
     assert fresh.caveats == ("immature",)
     assert mature.caveats == ()
     assert fresh.prevalence < 0.3 < mature.prevalence
