@@ -8,7 +8,7 @@ import numpy as np
 from streamauc import _check
 from streamauc._check import BoolArray, FloatArray, IntArray
 from streamauc.histogram import count_events
-from streamauc.keys import KeyCoder
+from streamauc.keys import CHUNK, KeyCoder
 from streamauc.scale import Scale
 from streamauc.storage import Integers, KeyList, Storage
 from streamauc.tiers import pane_of, panes_of
@@ -97,7 +97,7 @@ class PaneCounter:
         times = events.timestamps
         if (times[1:] >= times[:-1]).all():
             return list(_in_time_order(keys, times, self._pane_seconds, first, last))
-        return list(_in_any_order(keys, times, self._pane_seconds, first, self._coder.n_keys))
+        return list(_in_any_order(keys, times, self._pane_seconds, first, last, self._coder.n_keys))
 
     def _too_wide(self, n_panes: int) -> bool:
         """Return whether a pane and a key do not fit one int64."""
@@ -144,16 +144,20 @@ def _in_time_order(
 
 
 def _in_any_order(
-    keys: Integers, times: FloatArray, pane_seconds: int, first: int, n_keys: int
+    keys: Integers, times: FloatArray, pane_seconds: int, first: int, last: int, n_keys: int
 ) -> Iterator[tuple[int, Storage]]:
     """Sort one number an event, its pane above its key, then cut."""
     width = (n_keys - 1).bit_length()
-    panes = panes_of(times, pane_seconds)
-    panes -= first
-    panes <<= width
-    panes |= keys
     # Half as wide sorts more than twice as fast, where it fits.
-    joined: Integers = panes.astype(np.uint32) if int(panes.max()) < 2**32 else panes
+    narrow = last - first < 2 ** (32 - width)
+    joined: Integers = np.empty(times.size, dtype=np.uint32 if narrow else np.int64)
+    for start in range(0, times.size, CHUNK):  # piece by piece, in the cache
+        rows = slice(start, start + CHUNK)
+        panes = panes_of(times[rows], pane_seconds)
+        panes -= first
+        panes <<= width
+        panes |= keys[rows]
+        joined[rows] = panes
     joined.sort()
     keys = (joined & ((1 << width) - 1)).astype(keys.dtype)
     joined >>= width
