@@ -264,7 +264,8 @@ def _say_what_was_left_out(
     request: ReplayRequest, replay: Replay, events: EventStream, notices: Notices
 ) -> None:
     if replay.n_pending:
-        notices.say(f"{replay.n_pending:,} rows pending: their label is not known yet")
+        rows = "1 row" if replay.n_pending == 1 else f"{replay.n_pending:,} rows"
+        notices.say(f"{rows} pending: their label is not known yet")
     if replay.n_bad:
         reasons = ", ".join(f"{number:,} {why}" for why, number in replay.bad_reasons.items())
         notices.say(f"{replay.n_bad:,} bad rows left out: {reasons}")
