@@ -17,7 +17,18 @@ ROWS = (
     ("change",),
     ("tiers", "stats", "events", "clock", "window"),
     ("timeline",),
-    ("intake", "offered", "join", "maturity", "drift", "history", "ledger", "monitor"),
+    (
+        "intake",
+        "offered",
+        "join",
+        "maturity",
+        "drift",
+        "history",
+        "ledger",
+        "recorder",
+        "predictions",
+        "monitor",
+    ),
     ("cli", "plot", "demo", "__main__"),
 )
 ROW_OF = {name: number for number, names in enumerate(ROWS) for name in names}

@@ -26,7 +26,7 @@ from streamauc.join import (
     Predictions,
     runs,
 )
-from streamauc.monitor import _FOLD_KEYED, _MAX_KEYED
+from streamauc.recorder import FOLD_KEYED, MAX_KEYED
 
 FOREVER = -math.inf
 
@@ -730,7 +730,7 @@ def test_many_threads_predict_and_resolve(in_batches):
 
 def test_writers_wait_when_too_much_is_waiting():
     """Predictions do not pile up without bound while a fold is held up, and none is lost."""
-    monitor, n = event_monitor(), _MAX_KEYED // 2 + 10
+    monitor, n = event_monitor(), MAX_KEYED // 2 + 10
 
     def write():
         for number in range(n):
@@ -743,5 +743,5 @@ def test_writers_wait_when_too_much_is_waiting():
         waited, waiting = writer.is_alive(), len(monitor._keyed)
     writer.join(30)
     assert waited
-    assert waiting == _MAX_KEYED > _FOLD_KEYED
+    assert waiting == MAX_KEYED > FOLD_KEYED
     assert monitor.stats.n_predicted == n

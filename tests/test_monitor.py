@@ -26,7 +26,7 @@ import pytest
 from panes import SMALL_TIERS, cells, cells_of, check_timeline, content, random_rows
 
 from streamauc import Monitor, Scale, ScoreHistogram
-from streamauc.monitor import _FOLD_EVENTS, _MAX_WAITING_BATCHES, _MAX_WAITING_EVENTS
+from streamauc.recorder import FOLD_EVENTS, MAX_WAITING_BATCHES, MAX_WAITING_EVENTS
 
 LABELS, SCORES, TIMES = [0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0], [0, 1, 2, 3]
 HINT = "bool or 0/1 (other labels through classes=(negative, positive))"
@@ -348,11 +348,11 @@ def test_a_row_is_rejected_for_its_first_fault():
 def test_rejected_events_do_not_pile_up():
     """A stream of nothing but bad events needs no memory, however seldom it is polled."""
     monitor = event_monitor(bad="skip")
-    for _ in range(20 * _FOLD_EVENTS):
+    for _ in range(20 * FOLD_EVENTS):
         monitor.update(1, math.nan, 0)
 
-    assert len(monitor._intake) <= 2 * _FOLD_EVENTS
-    assert monitor.stats.n_rejected == 20 * _FOLD_EVENTS
+    assert len(monitor._intake) <= 2 * FOLD_EVENTS
+    assert monitor.stats.n_rejected == 20 * FOLD_EVENTS
 
 
 @pytest.mark.parametrize(
@@ -1004,7 +1004,7 @@ def run(work):
 def test_writers_do_not_wait_for_a_fold_that_is_held_up():
     """Singles and batches go on while a fold is held up; a poll waits and then sees all."""
     monitor, seen = event_monitor(), []
-    n_events, n_batches = 4 * _FOLD_EVENTS, 32
+    n_events, n_batches = 4 * FOLD_EVENTS, 32
 
     def write():
         for number in range(n_events):
@@ -1032,7 +1032,7 @@ def test_writers_do_not_wait_for_a_fold_that_is_held_up():
 def test_writers_wait_when_too_much_is_waiting(kind):
     """Memory stays bounded however long a fold is held up, and nothing is lost by that."""
     monitor = event_monitor()
-    limit = _MAX_WAITING_BATCHES if kind == "batches" else _MAX_WAITING_EVENTS
+    limit = MAX_WAITING_BATCHES if kind == "batches" else MAX_WAITING_EVENTS
 
     def write():
         for _ in range(limit + 10):
@@ -1057,12 +1057,12 @@ def test_a_poll_folds_all_that_waits_however_much_it_is():
     """More than one helping of events is folded, and what arrived behind it, before the answer."""
     monitor = event_monitor()
     with monitor._lock:
-        for _ in range(_MAX_WAITING_EVENTS - 1):  # one more would wait for the lock
+        for _ in range(MAX_WAITING_EVENTS - 1):  # one more would wait for the lock
             monitor.update(1, 0.5, 0.0)
         for _ in range(5):
             monitor.update_many([0], [0.5], [0.0])
 
-    assert monitor.window(0, 1).n_samples == _MAX_WAITING_EVENTS + 4
+    assert monitor.window(0, 1).n_samples == MAX_WAITING_EVENTS + 4
 
 
 def test_jumps_of_an_event_clock():
