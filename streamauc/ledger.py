@@ -11,6 +11,8 @@ import numpy as np
 
 from streamauc import tiers
 from streamauc._time import CalendarStep, Duration
+from streamauc.advance import PaneDetector, PaneStream, advance
+from streamauc.change.verdict import State
 from streamauc.clock import Clock, EventClock
 from streamauc.codec import SeriesState
 from streamauc.events import Events, PaneCounter
@@ -202,6 +204,12 @@ class Ledger:
         now = self.clock.now()
         ages = np.array([now - placed.real for _, placed in self._join.state().opened])
         return self._delays.estimate(share, ages)
+
+    def step(self, detector: PaneDetector) -> State:
+        """Step a detector over the panes that have matured; see `advance.advance`."""
+        now = self.advance()
+        delay = self._delays.usual(detector.min_coverage)
+        return advance(detector, PaneStream(self.window, self._begin(), now, delay))
 
     def advance(self) -> float:
         """Let panes expire that are too old by now and return the time."""

@@ -47,6 +47,13 @@ class DelayLog:
             seconds, labels = np.array(delays).T
             self._arrived.update_many(labels.astype(np.int64), np.maximum(seconds, 0.0))
 
+    def usual(self, share: float) -> float:
+        """Return the delay within which a share of the labels that came did so; 0 without any."""
+        found = self._arrived.histogram()
+        ends = _DELAYS.lower_edges(found.bins + 1)
+        delay = _quantile(ends, found.counts.sum(axis=0), share)
+        return 0.0 if math.isnan(delay) else delay
+
     def estimate(self, share: float, ages: FloatArray) -> LabelDelay:
         """Return the delay, when predictions of these ages still wait. O(n log n)."""
         share = fraction("share", share)

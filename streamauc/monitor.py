@@ -10,6 +10,8 @@ from typing import Literal, Self
 
 from streamauc import _time, codec
 from streamauc._time import CalendarStep, Duration, Timestamp
+from streamauc.advance import PaneDetector, check_grain
+from streamauc.change.verdict import State
 from streamauc.codec import SeriesState
 from streamauc.history import DEFAULT_METRICS, History
 from streamauc.ledger import rebinned
@@ -172,6 +174,21 @@ class Monitor(PredictionRecorder):
             self._fold_all()
             windows = self._ledger.windows(step, low, high, zone, min_coverage)
         return History(windows, tuple(metrics))
+
+    def advance(self, detector: PaneDetector) -> State:
+        """Step a detector over the panes whose labels have matured since it was last stepped.
+
+        Whoever polls may call it as often as they like: each pane is taken in once, in order of
+        time, when its coverage reaches the detector's `min_coverage`, and only with what is known
+        by then. A pane whose labels stay away while those of younger ones come is passed over.
+        Returns the detector's state, at the first pane that raises an alarm; call again after
+        `acknowledge`. Raises ValueError unless the detector's panes are whole panes of the finest
+        tier, kept that long. O(panes since the last call).
+        """
+        check_grain(detector, self.tiers)
+        with self._lock:
+            self._fold_all()
+            return self._ledger.step(detector)
 
     def label_delay(self, share: float = 0.95) -> LabelDelay:
         """Return the delay within which a share of the labels arrive, overall and by class.

@@ -22,6 +22,7 @@ ROWS = (
         "offered",
         "join",
         "maturity",
+        "advance",
         "drift",
         "history",
         "ledger",

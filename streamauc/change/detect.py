@@ -214,6 +214,21 @@ class PrevalenceDetector:
         return self._alarm
 
     @property
+    def pane_seconds(self) -> int:
+        """Length of a pane."""
+        return self._settings.pane_seconds
+
+    @property
+    def min_coverage(self) -> float:
+        """Labelled share of its predictions from which on a pane is mature."""
+        return self._settings.min_coverage
+
+    @property
+    def stall_after(self) -> float:
+        """How long nothing may be folded before the state is ``STALLED``, in seconds."""
+        return self._settings.stall_after
+
+    @property
     def last_pane(self) -> int | None:
         """The last pane that was closed; None before the first."""
         return self._seen.closed

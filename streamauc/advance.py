@@ -1,0 +1,120 @@
+"""Shows a detector the panes of a stream as their labels mature: each once, in order of time."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from streamauc.change.verdict import State
+from streamauc.tiers import Tier
+from streamauc.window import Window
+
+
+class PaneDetector(Protocol):
+    """A fold over panes, as `PrevalenceDetector` is."""
+
+    @property
+    def pane_seconds(self) -> int:
+        """Length of a pane."""
+
+    @property
+    def min_coverage(self) -> float:
+        """Labelled share from which on a pane is mature."""
+
+    @property
+    def stall_after(self) -> float:
+        """How long nothing may be folded, in seconds."""
+
+    @property
+    def last_pane(self) -> int | None:
+        """The last pane that was closed; None before the first."""
+
+    @property
+    def state(self) -> State:
+        """What it says now."""
+
+    def step(self, pane: int, n_pos: float, n_neg: float, *, coverage: float) -> State:
+        """Take in a pane."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaneStream:
+    """A stream by panes: how to read a span, where it began, the time, the labels' usual delay."""
+
+    read: Callable[[float, float], Window]
+    begin: float
+    now: float
+    label_delay: float
+
+
+def check_grain(detector: PaneDetector, spans: tuple[Tier, ...]) -> None:
+    """Raise ValueError unless a detector's panes are whole panes of the finest tier."""
+    finest = spans[0].pane_seconds
+    if detector.pane_seconds % finest:
+        raise ValueError(
+            f"detector must have panes of a multiple of {finest} s, got {detector.pane_seconds} s"
+        )
+    if spans[0].keep < detector.pane_seconds:
+        raise ValueError(
+            f"tiers must keep panes of {finest} s for a pane of the detector,"
+            f" {detector.pane_seconds} s, got {spans[0].keep:g} s"
+        )
+
+
+def advance(detector: PaneDetector, panes: PaneStream) -> State:
+    """Step a detector over the panes that are mature and not yet closed; return its state.
+
+    It waits at the first pane that is not mature. Once that pane is older than twice the usual
+    delay of labels and the time after which a detector stalls, it is overdue: if younger events
+    are mature, its own labels are lost and it is passed over; else the detector is shown the
+    newest pane, so that it knows that it is stalled. Ends at a pane that raises an alarm. O(panes
+    since the last call).
+    """
+    alarmed = detector.state is State.ALARM
+    for index, window in _ended(detector, panes):
+        if not _is_mature(detector, window) and not _is_passed_over(detector, panes, window):
+            break
+        state = _show(detector, index, window)
+        if state is State.ALARM and not alarmed:
+            break
+    return detector.state
+
+
+def _ended(detector: PaneDetector, panes: PaneStream) -> Iterator[tuple[int, Window]]:
+    """Yield the panes that ended since the last one closed, and hold events."""
+    seconds = detector.pane_seconds
+    last = detector.last_pane
+    if panes.begin == math.inf:
+        return
+    first = int(panes.begin // seconds) if last is None else last + 1
+    for index in range(first, int(panes.now // seconds)):
+        window = panes.read(index * seconds, (index + 1) * seconds)
+        if window.coverage >= 0:  # not of a pane without any event
+            yield index, window
+
+
+def _is_mature(detector: PaneDetector, window: Window) -> bool:
+    whole = window.end - window.start == detector.pane_seconds
+    return whole and window.coverage >= detector.min_coverage
+
+
+def _is_passed_over(detector: PaneDetector, panes: PaneStream, window: Window) -> bool:
+    """Return whether to go on behind a pane that is not mature."""
+    seconds, wait = detector.pane_seconds, detector.stall_after
+    if window.end - window.start != seconds:  # its fine panes have expired
+        return True
+    if panes.now - window.end <= 2 * panes.label_delay + wait:
+        return False
+    younger = panes.read(window.end, window.end + wait)
+    if younger.coverage >= detector.min_coverage:
+        return True
+    newest = int(panes.now // seconds) - 1
+    detector.step(newest, 0, 0, coverage=0.0)
+    return False
+
+
+def _show(detector: PaneDetector, index: int, window: Window) -> State:
+    """Step a detector over one pane; one that is no longer there by itself tells nothing."""
+    if window.end - window.start != detector.pane_seconds:
+        return detector.step(index, 0, 0, coverage=0.0)
+    return detector.step(index, window.n_pos, window.n_neg, coverage=window.coverage)
