@@ -72,7 +72,8 @@ def advance(detector: PaneDetector, panes: PaneStream) -> State:
     """
     alarmed = detector.state is State.ALARM
     for index, window in _ended(detector, panes):
-        if not _is_mature(detector, window) and not _is_passed_over(detector, panes, window):
+        is_mature = window.coverage >= detector.min_coverage
+        if not is_mature and not _is_passed_over(detector, panes, window):
             break
         state = _show(detector, index, window)
         if state is State.ALARM and not alarmed:
@@ -91,11 +92,6 @@ def _ended(detector: PaneDetector, panes: PaneStream) -> Iterator[tuple[int, Win
         window = panes.read(index * seconds, (index + 1) * seconds)
         if window.coverage >= 0:  # not of a pane without any event
             yield index, window
-
-
-def _is_mature(detector: PaneDetector, window: Window) -> bool:
-    whole = window.end - window.start == detector.pane_seconds
-    return whole and window.coverage >= detector.min_coverage
 
 
 def _is_passed_over(detector: PaneDetector, panes: PaneStream, window: Window) -> bool:
