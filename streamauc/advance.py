@@ -9,6 +9,10 @@ from streamauc.change.verdict import State
 from streamauc.tiers import Tier
 from streamauc.window import Window
 
+# A pane of fewer events is judged together with those behind it, at most so many.
+_ENOUGH = 100
+_MOST_PANES = 16
+
 
 class PaneDetector(Protocol):
     """A fold over panes, as `PrevalenceDetector` is."""
@@ -64,18 +68,20 @@ def check_grain(detector: PaneDetector, spans: tuple[Tier, ...]) -> None:
 def advance(detector: PaneDetector, panes: PaneStream) -> State:
     """Step a detector over the panes that are mature and not yet closed; return its state.
 
-    It waits at the first pane that is not mature. Once that pane is older than twice the usual
-    delay of labels and the time after which a detector stalls, it is overdue: if younger events
-    are mature, its own labels are lost and it is passed over; else the detector is shown the
-    newest pane, so that it knows that it is stalled. Ends at a pane that raises an alarm. O(panes
-    since the last call).
+    It waits at the first pane that is not mature; one of fewer than 100 events may be judged by
+    its coverage together with the panes behind it, up to 16. Once that pane is older than twice
+    the usual delay of labels and the time after which a detector stalls, it is overdue: if younger
+    events are mature, its own labels are lost and it is passed over; else the detector is shown
+    the newest pane, so that it knows that it is stalled. Ends at a pane that raises an alarm.
+    O(panes since the last call).
     """
     alarmed = detector.state is State.ALARM
     for index, window in _ended(detector, panes):
-        is_mature = window.coverage >= detector.min_coverage
+        coverage = _coverage(detector, panes, window)
+        is_mature = coverage >= detector.min_coverage
         if not is_mature and not _is_passed_over(detector, panes, window):
             break
-        state = _show(detector, index, window)
+        state = _show(detector, index, window, coverage)
         if state is State.ALARM and not alarmed:
             break
     return detector.state
@@ -94,6 +100,24 @@ def _ended(detector: PaneDetector, panes: PaneStream) -> Iterator[tuple[int, Win
             yield index, window
 
 
+def _coverage(detector: PaneDetector, panes: PaneStream, window: Window) -> float:
+    """Return the coverage of a pane, or if that is more, of a few events from its start on.
+
+    What is to be told is whether labels of that age are there. A pane of a few events tells it
+    badly, and to wait until each single one has its last labels would take very long.
+    """
+    found, end = window, window.end
+    while (
+        found.coverage < detector.min_coverage
+        and found.predicted.totals.sum() < _ENOUGH
+        and end - window.start < _MOST_PANES * detector.pane_seconds
+        and end < panes.now
+    ):
+        end += end - window.start
+        found = panes.read(window.start, end)
+    return max(window.coverage, found.coverage)
+
+
 def _is_passed_over(detector: PaneDetector, panes: PaneStream, window: Window) -> bool:
     """Return whether to go on behind a pane that is not mature."""
     seconds, wait = detector.pane_seconds, detector.stall_after
@@ -109,8 +133,8 @@ def _is_passed_over(detector: PaneDetector, panes: PaneStream, window: Window) -
     return False
 
 
-def _show(detector: PaneDetector, index: int, window: Window) -> State:
+def _show(detector: PaneDetector, index: int, window: Window, coverage: float) -> State:
     """Step a detector over one pane; one that is no longer there by itself tells nothing."""
     if window.end - window.start != detector.pane_seconds:
         return detector.step(index, 0, 0, coverage=0.0)
-    return detector.step(index, window.n_pos, window.n_neg, coverage=window.coverage)
+    return detector.step(index, window.n_pos, window.n_neg, coverage=coverage)

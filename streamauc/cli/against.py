@@ -1,23 +1,19 @@
-"""``replay --reference``: what changed since, and when the class ratio was seen to move."""
+"""``replay --reference``: a detector that watches what follows, and when it saw a move."""
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from streamauc import _time
-from streamauc.change.compare import Comparison, compare
 from streamauc.change.detect import PrevalenceDetector
 from streamauc.change.reference import ReferencePanes
-from streamauc.change.verdict import State
+from streamauc.change.verdict import Alarm, Evidence, State
 from streamauc.cli.plan import parse_moment
-from streamauc.history import History
 from streamauc.monitor import Monitor
-from streamauc.window import JsonValue, Window
+from streamauc.window import Window
 
 _DAY = 86_400
 # With so many panes of a day a reference tells how much days vary.
 _FEWEST_PANES = 20
+_PLOTTED_PANES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,115 +38,99 @@ def parse_span(text: str, zone: tzinfo | None) -> tuple[float, float]:
     return low, high
 
 
-@dataclass(frozen=True, slots=True)
-class Since:
-    """A reference window, all that came after it, and when the class ratio was seen to move."""
+class Watch:
+    """Folds a detector over the panes after a reference, as their labels become known.
 
-    reference: Window
-    rest: Window
-    found: tuple[Sighting, ...]
-    zone: tzinfo
+    Panes are of a day if the reference has twenty, else the finest there are. The detector is
+    promised a false alarm in ten spans of the reference, and takes from the reference how much
+    more than binomially counts vary. It starts anew after each alarm.
+    """
+
+    def __init__(self, text: str, start: float, end: float, min_coverage: float) -> None:
+        self.text = text
+        self.start, self.end = start, end
+        self.min_coverage = min_coverage
+        self.found: list[Sighting] = []
+        self._detector: PrevalenceDetector | None = None
 
     @classmethod
-    def of(
-        cls, monitor: Monitor, span: str, end: float, pane_seconds: int, zone: tzinfo
-    ) -> "Since":
-        """Compare what follows the span START..END with it. Raises ValueError if nothing does."""
-        low, high = parse_span(span, zone)
-        reference = monitor.window(low, high)
-        if reference.end >= end:
-            raise ValueError(f"--reference must end before the last event, got {span!r}")
-        found = _sightings(monitor, reference, end, pane_seconds)
-        return cls(reference, monitor.window(reference.end, end), tuple(found), zone)
+    def parse(cls, text: str, zone: tzinfo | None, min_coverage: float) -> "Watch":
+        """Return the watch for START..END. Raises ValueError for another text."""
+        return cls(text, *parse_span(text, zone), min_coverage)
 
-    def marks(self, history: History) -> list[str]:
-        """Return for each window which way the class ratio was seen to move in it, if at all."""
-        signs = {"up": "▲", "down": "▼"}
-        return [
-            "".join(
-                dict.fromkeys(
-                    signs[one.direction]
-                    for one in self.found
-                    if window.start <= one.moment < window.end
-                )
-            )
-            for window in history.windows
-        ]
+    def reference(self, monitor: Monitor) -> Window:
+        """Return the window of the reference."""
+        return monitor.window(self.start, self.end)
 
-    def story(self, thresholds: Sequence[float]) -> str:
-        """Return in words what changed."""
-        seen = [
-            self._sentence(list(group))
-            for _, group in itertools.groupby(self.found, lambda one: one.direction)
-        ]
-        quiet = ["Class ratio: not seen to move by more than it varies in the reference."]
-        return "\n".join([self._comparison(thresholds).explain(), *(seen or quiet)])
+    def poll(self, monitor: Monitor, moment: float | None) -> None:
+        """Step the detector over what has matured.
 
-    def _sentence(self, group: Sequence[Sighting]) -> str:
-        """Return one sentence for alarms of one direction that follow each other."""
-        first, last = group[0], group[-1]
-        again = f", and again until {self._day(last.moment)}" if last is not first else ""
-        return (
-            f"Class ratio: seen to move {first.direction} on {self._day(first.moment)},"
-            f" to {first.prevalence:.1%} since about {self._day(first.began)}{again}."
+        `moment` is what time it is; None when all is polled afterwards, and a move is then taken
+        to be seen in the middle of the pane that shows it, so that a day keeps its date in any
+        zone.
+        """
+        if self._detector is None and (moment is None or moment >= self.end):
+            self._detector = self._started(monitor)
+        if self._detector is None:
+            return
+        while monitor.advance(self._detector) is State.ALARM:
+            alarm = self._detector.alarm
+            if alarm is not None:
+                self.found.append(self._sighting(alarm, moment))
+            self._detector.acknowledge()
+
+    def _sighting(self, alarm: Alarm, moment: float | None) -> Sighting:
+        pane = self.pane_seconds
+        seen = (alarm.pane + 0.5) * pane if moment is None else moment
+        return Sighting(seen, (alarm.began + 0.5) * pane, alarm.direction, alarm.prevalence)
+
+    def _started(self, monitor: Monitor) -> PrevalenceDetector | None:
+        """Return a detector that begins behind the reference, once that is mature."""
+        pane = self._pane(monitor)
+        last = monitor.window(self.end - pane, self.end)
+        if min(self.reference(monitor).coverage, last.coverage) < self.min_coverage:
+            return None
+        length = self.end - self.start
+        panes = monitor.history(pane, start=self.start, end=self.end)
+        detector = PrevalenceDetector(
+            ReferencePanes(
+                [round(window.start // pane) for window in panes.windows],
+                [window.n_pos for window in panes.windows],
+                [window.n_neg for window in panes.windows],
+            ),
+            pane_seconds=pane,
+            false_alarm_every=10 * length,
+            stall_after=1_000 * length,
+            overdispersion="estimate",
+            min_coverage=self.min_coverage,
+            history=_PLOTTED_PANES,
         )
+        detector.step(int(-(-self.end // pane)) - 1, 0, 0)  # all before the next pane is closed
+        return detector
 
-    def to_dict(self, thresholds: Sequence[float]) -> dict[str, JsonValue]:
-        """Return the comparison and the sightings as plain values for JSON."""
-        sightings: list[JsonValue] = [
-            {
-                "seen": _time.utc(one.moment).astimezone(self.zone).isoformat(),
-                "began": _time.utc(one.began).astimezone(self.zone).isoformat(),
-                "direction": one.direction,
-                "prevalence": one.prevalence,
-            }
-            for one in self.found
-        ]
-        return {**self._comparison(thresholds).to_dict(), "class_ratio_moved": sightings}
+    def _pane(self, monitor: Monitor) -> int:
+        finest = monitor.tiers[0].pane_seconds
+        is_long = self.end - self.start >= _FEWEST_PANES * _DAY
+        return _DAY if is_long and _DAY % finest == 0 else finest
 
-    def _comparison(self, thresholds: Sequence[float]) -> Comparison:
-        return compare(self.reference, self.rest, threshold=list(thresholds))
+    @property
+    def is_on(self) -> bool:
+        """Whether the reference matured, so that there is a detector."""
+        return self._detector is not None
 
-    def _day(self, moment: float) -> str:
-        return f"{_time.utc(moment).astimezone(self.zone):%Y-%m-%d}"
+    @property
+    def pane_seconds(self) -> int:
+        """Length of the detector's panes; 0 before there is one."""
+        return 0 if self._detector is None else self._detector.pane_seconds
 
+    @property
+    def evidence(self) -> Evidence | None:
+        """The evidence of the last panes, to plot; None before there is a detector."""
+        return None if self._detector is None else self._detector.evidence
 
-def _sightings(
-    monitor: Monitor, reference: Window, end: float, pane_seconds: int
-) -> list[Sighting]:
-    """Fold a detector over the panes after the reference; it starts anew after each alarm.
-
-    Panes are of a day if the reference has twenty, else of the replay's own length. It is
-    promised a false alarm in ten spans of the reference, and takes from the reference how much
-    more than binomially counts vary.
-    """
-    length = reference.end - reference.start
-    pane = _DAY if length >= _FEWEST_PANES * _DAY else pane_seconds
-    before = monitor.history(pane, start=reference.start, end=reference.end)
-    detector = PrevalenceDetector(
-        ReferencePanes(
-            [round(window.start // pane) for window in before.windows],
-            [window.n_pos for window in before.windows],
-            [window.n_neg for window in before.windows],
-        ),
-        pane_seconds=pane,
-        false_alarm_every=10 * length,
-        stall_after=1_000 * length,
-        overdispersion="estimate",
-    )
-    found: list[Sighting] = []
-    half = pane / 2  # a pane is named by its middle, so that a day keeps its date in any zone
-    for window in monitor.history(pane, start=reference.end, end=end).windows:
-        state = detector.step(round(window.start // pane), int(window.n_pos), int(window.n_neg))
-        alarm = detector.alarm
-        if state is State.ALARM and alarm is not None:
-            found.append(
-                Sighting(
-                    window.start + half,
-                    alarm.began * pane + half,
-                    alarm.direction,
-                    alarm.prevalence,
-                )
-            )
-            detector.acknowledge()
-    return found
+    @property
+    def mature_until(self) -> float:
+        """Where the last pane ends whose labels were known well enough."""
+        if self._detector is None or self._detector.last_pane is None:
+            return self.end
+        return float((self._detector.last_pane + 1) * self.pane_seconds)

@@ -79,6 +79,14 @@ def replay(
             rich_help_panel=_COLUMNS,
         ),
     ] = None,
+    label_time: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that says when the label became known. Predictions and labels are then"
+            " replayed in the order in which they became known, up to --end or the last event.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None,
     weight: Annotated[
         str | None, typer.Option(help="Weight column.", rich_help_panel=_COLUMNS)
     ] = None,
@@ -167,6 +175,16 @@ def replay(
             rich_help_panel=_WINDOWS,
         ),
     ] = None,
+    min_coverage: Annotated[
+        float,
+        typer.Option(
+            help="With --label-time: share of labels below which a window is marked as immature"
+            " and not looked at by --reference.",
+            min=0.0,
+            max=1.0,
+            rich_help_panel=_WINDOWS,
+        ),
+    ] = 0.95,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -201,11 +219,14 @@ def replay(
 
         streamauc replay scores.csv --window 1d --threshold 0.5
 
+        streamauc replay scores.csv --label-time refunded_at --reference 2026-01-01..2026-02-01
+
         streamauc replay payments-*.parquet --positive fraud --window month --tz Europe/Berlin
     """
 
     def run() -> int:
-        from streamauc.cli.replay import ReplayRequest, run_replay
+        from streamauc.cli.replay import run_replay
+        from streamauc.cli.request import ReplayRequest
 
         return run_replay(
             ReplayRequest(
@@ -213,6 +234,7 @@ def replay(
                 score=score,
                 label=label,
                 time=time,
+                label_time=label_time,
                 weight=weight,
                 positive=positive,
                 delimiter=delimiter,
@@ -228,6 +250,7 @@ def replay(
                 end=end,
                 pane=pane,
                 reference=reference,
+                min_coverage=min_coverage,
                 metrics=metrics,
                 verify=verify,
                 output=output.value,

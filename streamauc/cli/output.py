@@ -1,8 +1,9 @@
 """Where things go: results to standard output, all else to standard error."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -21,6 +22,8 @@ from streamauc.window import JsonValue
 
 # Wide enough for any table: nothing is cut or wrapped in a pipe.
 _PIPE_WIDTH = 10_000
+
+Moment = TypeVar("Moment")
 
 
 class Notices:
@@ -67,6 +70,19 @@ def reading_progress(events: EventStream) -> Iterator[_Advance]:
     )
     with bar as progress:
         yield _Advance(progress, progress.add_task("", total=events.bytes_total), events)
+
+
+def playing_progress(moments: Iterable[Moment], played: Callable[[], float]) -> Iterator[Moment]:
+    """Pass moments on; show how much has been played, on a terminal only."""
+    console = Console(stderr=True)
+    columns = (TextColumn("playing"), BarColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=1.0)
+        for moment in moments:
+            bar.update(task, completed=played())
+            yield moment
 
 
 def emit(report: Report, output: str, facts: dict[str, JsonValue]) -> None:

@@ -2,81 +2,22 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
+from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from streamauc import _time
 from streamauc.cli import verify
-from streamauc.cli.against import Since, parse_span
-from streamauc.cli.output import Notices, emit, reading_progress
+from streamauc.cli.against import Watch
+from streamauc.cli.counting import Counting, TimedCounting
+from streamauc.cli.output import Notices, emit, playing_progress, reading_progress
 from streamauc.cli.plan import TimePlan, parse_moment, parse_step
-from streamauc.cli.reading import EventBatch, EventStream, ReadOptions, open_events
+from streamauc.cli.reading import EventStream, open_events
 from streamauc.cli.report import Report, Shown, choose_metrics
-from streamauc.cli.verify import RawRows
+from streamauc.cli.request import ReplayRequest
+from streamauc.cli.story import Since
 from streamauc.history import History
-from streamauc.monitor import Monitor
-from streamauc.scale import Scale
 from streamauc.window import JsonValue, Window
-
-# So many scores are looked at to see whether they take few distinct values.
-_SAMPLE = 100_000
-_FEW_SCORES = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayRequest:
-    """The options of the command, as they were given."""
-
-    files: tuple[str, ...]
-    score: str | None = None
-    label: str | None = None
-    time: str | None = None
-    weight: str | None = None
-    positive: str | None = None
-    delimiter: str | None = None
-    decimal: str | None = None
-    tz: str | None = None
-    time_unit: str | None = None
-    skip_bad: bool = False
-    scale: str = "probability"
-    bits: int = 7
-    thresholds: tuple[float, ...] = ()
-    window: str | None = None
-    start: str | None = None
-    end: str | None = None
-    pane: str | None = None
-    reference: str | None = None
-    metrics: str | None = None
-    verify: bool = False
-    output: str = "table"
-    plot: Path | None = None
-
-    def make_scale(self) -> Scale:
-        """Return the scale asked for; on the exact one every threshold is an edge already."""
-        if self.scale == "exact":
-            return Scale.exact()
-        make = Scale.probability if self.scale == "probability" else Scale.real
-        return make(bits=self.bits, thresholds=self.thresholds)
-
-    def read_options(self, scale: Scale) -> ReadOptions:
-        """Return what the reader has to know."""
-        return ReadOptions(
-            score=self.score,
-            label=self.label,
-            time=self.time,
-            weight=self.weight,
-            positive=self.positive,
-            delimiter=self.delimiter,
-            decimal=self.decimal,
-            tz=self.tz,
-            time_unit=self.time_unit,
-            scores=(scale.low, scale.high),
-            skip_bad=self.skip_bad,
-        )
 
 
 def run_replay(request: ReplayRequest) -> int:
@@ -93,18 +34,25 @@ def run_replay(request: ReplayRequest) -> int:
     )
     if plan.window is not None:
         parse_step(plan.window)
+    watch = None
     if request.reference is not None:
-        parse_span(request.reference, plan.zone)
+        watch = Watch.parse(request.reference, plan.zone, request.min_coverage)
     _check_extras(request)
     notices = Notices()
-    with open_events(request.files, request.read_options(scale)) as events:
-        replay = Replay(scale, plan, keep_rows=request.verify)
-        with reading_progress(events) as progress:
-            for batch in events:
-                replay.take(batch)
-                progress.advance()
+    make = Counting if request.label_time is None else TimedCounting
+    replay = make(scale, plan, keep_rows=request.verify)
+    with (
+        open_events(request.files, request.read_options(scale)) as events,
+        reading_progress(events) as progress,
+    ):
+        for batch in events:
+            replay.take(batch)
+            progress.advance()
     notices.say_all(events.notes)
-    return _finish(request, replay, events, shown, notices)
+    for moment in playing_progress(replay.moments(), replay.played):
+        if watch is not None and replay.monitor is not None:
+            watch.poll(replay.monitor, moment)
+    return _finish(request, replay, events, shown, notices, watch)
 
 
 def _check_extras(request: ReplayRequest) -> None:
@@ -117,120 +65,27 @@ def _check_extras(request: ReplayRequest) -> None:
         picture_format(request.plot)
 
 
-class Replay:
-    """Counts batches as they are read; the monitor is made when the first one shows its span."""
-
-    def __init__(self, scale: Scale, plan: TimePlan, *, keep_rows: bool) -> None:
-        self.scale = scale
-        self.plan = plan
-        self.raw = RawRows() if keep_rows else None
-        self.n_pending = self.n_bad = self.n_outside = 0
-        self.bad_reasons: dict[str, int] = {}
-        self.timeless = False
-        self.monitor: Monitor | None = None
-        self.pane_seconds = 1
-        self._sample: list[NDArray[np.float64]] = []
-        self._n_sampled = 0
-
-    def take(self, batch: EventBatch) -> None:
-        """Count one batch."""
-        self.n_pending += batch.n_pending
-        self.n_bad += batch.n_bad
-        for reason, number in batch.bad_reasons.items():
-            self.bad_reasons[reason] = self.bad_reasons.get(reason, 0) + number
-        if batch.y_true.size:
-            self._count(batch)
-
-    def _count(self, batch: EventBatch) -> None:
-        labels, scores, weights = batch.y_true, batch.y_score, batch.weights
-        times = batch.timestamps
-        if times is None:
-            self.timeless = True
-            times = np.zeros(scores.size)
-        elif (outside := (times < self.plan.start) | (times >= self.plan.end)).any():
-            self.n_outside += int(outside.sum())
-            labels, scores, times = labels[~outside], scores[~outside], times[~outside]
-            weights = None if weights is None else weights[~outside]
-        if not scores.size:
-            return
-        monitor = self._monitor(times)
-        monitor.update_many(labels, scores, times, weights)
-        self._look_at(scores)
-        if self.raw is not None:
-            self._keep(labels, scores, times, weights)
-
-    def _monitor(self, times: NDArray[np.float64]) -> Monitor:
-        if self.monitor is None:
-            span = float(times.max() - times.min())
-            self.pane_seconds = 1 if self.timeless else self.plan.pane_seconds(span)
-            tiers = ((self.pane_seconds, math.inf),)
-            self.monitor = Monitor(scale=self.scale, tiers=tiers, clock="event")
-        return self.monitor
-
-    def _look_at(self, scores: NDArray[np.float64]) -> None:
-        if self._n_sampled < _SAMPLE:
-            self._sample.append(np.array(scores[: _SAMPLE - self._n_sampled]))
-            self._n_sampled += self._sample[-1].size
-
-    def _keep(
-        self,
-        labels: NDArray[np.uint8],
-        scores: NDArray[np.float64],
-        times: NDArray[np.float64],
-        weights: NDArray[np.float64] | None,
-    ) -> None:
-        if self.raw is None:
-            return
-        self.raw.y_true.append(labels.copy())
-        self.raw.y_score.append(scores.copy())
-        self.raw.timestamps.append(times.copy())
-        if weights is not None:
-            self.raw.weights.append(weights.copy())
-
-    def n_distinct(self) -> int | None:
-        """Return how many distinct scores a sample takes if they are few, else None."""
-        if self._n_sampled < 100:
-            return None
-        n_distinct = np.unique(np.concatenate(self._sample)).size
-        few = n_distinct <= min(_FEW_SCORES, self._n_sampled // 10)
-        return n_distinct if few else None
-
-    def history(self, monitor: Monitor, zone: tzinfo) -> tuple[History, Window, str]:
-        """Return the windows, the whole span, and the window's length in words."""
-        since = monitor.window(0, 0).observed_since
-        if self.timeless:
-            whole = monitor.window(0, 1)
-            return History((whole,)), whole, "all rows"
-        last = monitor.window(last=1).end
-        name = self.plan.choose(last - since, self.pane_seconds)
-        step = parse_step(name)
-        start = since
-        if not isinstance(step, str):
-            start = self.plan.start if math.isfinite(self.plan.start) else since // step * step
-        end = min(self.plan.end, last)
-        history = monitor.history(step, start=start, end=end, tz=str(zone))
-        return history, monitor.window(start, end), name
-
-
 def _finish(
     request: ReplayRequest,
-    replay: Replay,
+    replay: Counting,
     events: EventStream,
     shown: Sequence[Shown],
     notices: Notices,
+    watch: Watch | None,
 ) -> int:
     """Print the result and what is worth knowing about it."""
     zone = replay.plan.zone
     if replay.monitor is None:
         raise ValueError(_nothing(replay, request))
-    history, whole, name = replay.history(replay.monitor, zone)
+    history, whole, name = replay.history(replay.monitor, zone, request.min_coverage)
     if request.window is None and not replay.timeless:
         notices.say(f"window {name} (chosen for the span; --window sets it)")
     _say_what_was_left_out(request, replay, events, notices)
-    report = Report(history.windows, whole, shown, zone, replay.timeless)
+    with_coverage = request.label_time is not None
+    report = Report(history.windows, whole, shown, zone, replay.timeless, with_coverage)
     facts = _facts(request, replay)
-    if request.reference is not None:
-        since = Since.of(replay.monitor, request.reference, whole.end, replay.pane_seconds, zone)
+    if watch is not None:
+        since = Since.of(replay.monitor, watch, whole.end, zone)
         report = replace(report, marks=since.marks(history), story=since.story(request.thresholds))
         facts["reference"] = since.to_dict(request.thresholds)
     code = 0
@@ -241,12 +96,12 @@ def _finish(
         code = 0 if verdict.holds else 1
     emit(report, request.output, facts)
     if request.plot is not None:
-        _draw(request.plot, history, whole, request, replay)
+        _draw(request.plot, history, whole, request, replay, watch)
         notices.say(f"drawn: {request.plot}")
     return code
 
 
-def _nothing(replay: Replay, request: ReplayRequest) -> str:
+def _nothing(replay: Counting, request: ReplayRequest) -> str:
     left_out = [
         f"{number} {what}"
         for number, what in (
@@ -261,11 +116,14 @@ def _nothing(replay: Replay, request: ReplayRequest) -> str:
 
 
 def _say_what_was_left_out(
-    request: ReplayRequest, replay: Replay, events: EventStream, notices: Notices
+    request: ReplayRequest, replay: Counting, events: EventStream, notices: Notices
 ) -> None:
     if replay.n_pending:
         rows = "1 row" if replay.n_pending == 1 else f"{replay.n_pending:,} rows"
         notices.say(f"{rows} pending: their label is not known yet")
+    if replay.n_unknown:
+        labels = "1 label" if replay.n_unknown == 1 else f"{replay.n_unknown:,} labels"
+        notices.say(f"{labels} not used: they became known after the last event, or --end")
     if replay.n_bad:
         reasons = ", ".join(f"{number:,} {why}" for why, number in replay.bad_reasons.items())
         notices.say(f"{replay.n_bad:,} bad rows left out: {reasons}")
@@ -281,7 +139,7 @@ def _say_what_was_left_out(
         )
 
 
-def _facts(request: ReplayRequest, replay: Replay) -> dict[str, JsonValue]:
+def _facts(request: ReplayRequest, replay: Counting) -> dict[str, JsonValue]:
     reasons: dict[str, JsonValue] = dict(replay.bad_reasons)
     return {
         "files": list(request.files),
@@ -290,12 +148,19 @@ def _facts(request: ReplayRequest, replay: Replay) -> dict[str, JsonValue]:
         "n_bad": replay.n_bad,
         "bad_reasons": reasons,
         "n_outside": replay.n_outside,
+        "n_unknown": replay.n_unknown,
     }
 
 
 def _draw(
-    path: Path, history: History, whole: Window, request: ReplayRequest, replay: Replay
+    path: Path,
+    history: History,
+    whole: Window,
+    request: ReplayRequest,
+    replay: Counting,
+    watch: Watch | None,
 ) -> None:
+    from streamauc.cli.marks import drift_marks
     from streamauc.plot.overview import overview, save
 
     names = [Path(name).name for name in request.files]
@@ -306,5 +171,6 @@ def _draw(
         title=title,
         thresholds=request.thresholds,
         zone=replay.plan.zone,
+        drift=None if watch is None else drift_marks(watch),
     )
     save(figure, path)

@@ -29,6 +29,7 @@ _WORDS = {
     "too_few": "fewer than two of a class: no interval",
     "warming_up": "begins before the first event",
     "expired": "begins before the oldest pane kept",
+    "immature": "too few labels known yet, and early ones are not a fair sample: no value to trust",
 }
 _HEADS = {"n_samples": "events", "n_pos": "positives", "roc_auc": "AUC", "average_precision": "AP"}
 
@@ -58,6 +59,7 @@ class Report:
     shown: Sequence[Shown]
     zone: tzinfo
     timeless: bool
+    with_coverage: bool = False
     marks: Sequence[str] = ()
     story: str = ""
 
@@ -146,17 +148,30 @@ def _table(report: Report) -> tuple[Table, list[str]]:
     table.add_column("" if report.timeless else "start", no_wrap=True)
     for one in report.shown:
         table.add_column(Text(one.head), justify="right", no_wrap=True)
+    if report.with_coverage:
+        table.add_column("labels\nknown", justify="right", no_wrap=True)
     if any(report.marks):
         table.add_column("ratio\nmoved", no_wrap=True)
     marks = [[mark] for mark in report.marks] if any(report.marks) else [[]] * len(report.windows)
     for window, mark in zip(report.windows, marks, strict=True):
-        cells = [_cell(window, one, notes) for one in report.shown]
-        table.add_row(report.label(window), *cells, *mark)
+        table.add_row(report.label(window), *_cells(report, window, notes), *mark)
     if len(report.windows) > 1:
-        cells = [_cell(report.whole, one, notes) for one in report.shown]
         table.add_section()
-        table.add_row("all", *cells, style="bold")
+        table.add_row("all", *_cells(report, report.whole, notes), style="bold")
     return table, notes.lines()
+
+
+def _cells(report: Report, window: Window, notes: _Footnotes) -> list[Text]:
+    cells = [_cell(window, one, notes) for one in report.shown]
+    return [*cells, _coverage(window, notes)] if report.with_coverage else cells
+
+
+def _coverage(window: Window, notes: _Footnotes) -> Text:
+    """Return the labelled share of a window; rounded down, as 100 % is a promise."""
+    if math.isnan(window.coverage):
+        return Text("-" + notes.mark("empty"))
+    mark = notes.mark("immature") if "immature" in window.caveats else ""
+    return Text(f"{math.floor(1000 * window.coverage) / 10:.1f}%{mark}")
 
 
 def _cell(window: Window, shown: Shown, notes: _Footnotes) -> Text:
@@ -188,6 +203,8 @@ def to_csv(report: Report) -> str:
         heads.append(one.spec)
         if one.metric.interval is not None:
             heads += [f"{one.spec}_low", f"{one.spec}_high"]
+    if report.with_coverage:
+        heads.append("coverage")
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(heads)
@@ -203,8 +220,12 @@ def _csv_row(report: Report, window: Window) -> list[str]:
         if one.metric.interval is not None:
             ends = window.interval(one.metric.name, **one.params)
             values += [ends.low, ends.high]
-        cells += ["" if math.isnan(value) else f"{value!r}" for value in values]
-    return cells
+        cells += [_field(value) for value in values]
+    return [*cells, _field(window.coverage)] if report.with_coverage else cells
+
+
+def _field(value: float) -> str:
+    return "" if math.isnan(value) else f"{value!r}"
 
 
 def to_json(report: Report, facts: dict[str, JsonValue]) -> str:
@@ -223,6 +244,8 @@ def _json_window(report: Report, window: Window) -> dict[str, JsonValue]:
         "end": report.iso(window.end),
         "caveats": list(window.caveats),
     }
+    if report.with_coverage:
+        found["coverage"] = None if math.isnan(window.coverage) else window.coverage
     reasons: dict[str, JsonValue] = {}
     for one in report.shown:
         value = window.value(one.metric.name, **one.params)

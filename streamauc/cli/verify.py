@@ -24,6 +24,20 @@ class RawRows:
     timestamps: list[FloatArray] = field(default_factory=list)
     weights: list[FloatArray] = field(default_factory=list)
 
+    def add(
+        self,
+        y_true: LabelArray,
+        y_score: FloatArray,
+        timestamps: FloatArray,
+        weights: FloatArray | None,
+    ) -> None:
+        """Keep a copy of some rows."""
+        self.y_true.append(y_true.copy())
+        self.y_score.append(y_score.copy())
+        self.timestamps.append(timestamps.copy())
+        if weights is not None:
+            self.weights.append(weights.copy())
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

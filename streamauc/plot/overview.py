@@ -12,10 +12,14 @@ from streamauc.counts import ThresholdCounts
 from streamauc.history import History
 from streamauc.plot import time_axis
 from streamauc.plot.curves import draw_precision_recall, draw_roc
+from streamauc.plot.drift import DriftMarks
+from streamauc.plot.evidence import draw_evidence
 from streamauc.plot.over_time import draw_history
 
 FORMATS = ("png", "svg")
 _WIDTH = 8.0  # inches
+_CURVES = _TWO_PANELS = 4.8
+_MARKS, _EVIDENCE = 0.6, 2.0  # what changes of the class ratio add
 _DPI = 150
 _TITLE_COLUMNS = 72
 
@@ -27,17 +31,20 @@ def overview(
     title: str,
     thresholds: Sequence[float] = (),
     zone: tzinfo = UTC,
+    drift: DriftMarks | None = None,
 ) -> Figure:
     """Return a figure of prevalence and AUC over time, and of the ROC and the PR curve.
 
     `history` holds the windows and `counts` the whole span. With fewer than two windows there
-    is nothing to see over time, and only the curves are drawn. Times are shown in `zone`.
+    is nothing to see over time unless there is `drift`, and only the curves are drawn. The
+    evidence of `drift`, if it has some, is a panel of its own. Times are shown in `zone`.
     """
-    is_over_time = len(history) > 1
-    figure = Figure(figsize=(_WIDTH, 9.6 if is_over_time else 5.2), layout="constrained")
-    panes = figure.add_gridspec(2 if is_over_time else 1, 1)
+    is_over_time = len(history) > (1 if drift is None else 0)
+    heights = [_heights(drift), _CURVES] if is_over_time else [_CURVES + 0.4]
+    figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+    panes = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     if is_over_time:
-        _draw_over_time(figure, panes[0], history, zone)
+        _draw_over_time(figure, panes[0], history, zone, drift)
     _draw_curves(figure, panes[-1], counts, thresholds)
     lines = [textwrap.fill(title, _TITLE_COLUMNS), *_subtitle(history, counts, zone)]
     figure.suptitle("\n".join(lines), fontsize=11, parse_math=False)
@@ -59,14 +66,32 @@ def picture_format(path: str | Path) -> str:
     return kind
 
 
-def _draw_over_time(figure: Figure, place: SubplotSpec, history: History, zone: tzinfo) -> None:
-    grid = place.subgridspec(2, 1)
+def _heights(drift: DriftMarks | None) -> float:
+    """Return how high the panels over time are together, in inches."""
+    if drift is None:
+        return _TWO_PANELS
+    has_marks = bool(drift.alarms) or drift.reference is not None
+    return _TWO_PANELS + _MARKS * has_marks + _EVIDENCE * (drift.evidence is not None)
+
+
+def _draw_over_time(
+    figure: Figure, place: SubplotSpec, history: History, zone: tzinfo, drift: DriftMarks | None
+) -> None:
+    evidence = None if drift is None else drift.evidence
+    n_panels = 2 if evidence is None else 3
+    grid = place.subgridspec(n_panels, 1)
     upper = figure.add_subplot(grid[0])
-    lower = figure.add_subplot(grid[1], sharex=upper)
-    draw_history(upper, history, "prevalence", zone=zone)
-    draw_history(lower, history, "roc_auc", zone=zone)
-    upper.label_outer()
-    figure.align_ylabels([upper, lower])
+    panels = [upper]
+    panels += [figure.add_subplot(grid[row], sharex=upper) for row in range(1, n_panels)]
+    if drift is not None and evidence is not None:
+        # First, because the histories then set the span that all panels share.
+        draw_evidence(panels[-1], evidence, pane_seconds=drift.pane_seconds, zone=zone)
+    draw_history(panels[0], history, "prevalence", zone=zone, drift=drift)
+    draw_history(panels[1], history, "roc_auc", zone=zone, drift=drift)
+    panels[-1].set_xlabel(upper.get_xlabel())
+    for panel in panels:
+        panel.label_outer()
+    figure.align_ylabels(panels)
 
 
 def _draw_curves(
@@ -82,8 +107,12 @@ def _subtitle(history: History, counts: ThresholdCounts, zone: tzinfo) -> list[s
     size = f"{_total(counts.n_samples)} events, {_total(counts.n_pos)} positive"
     if counts.is_weighted:
         size += " (sums of weights)"
+    n_immature = sum("immature" in window.caveats for window in history.windows)
     if len(history) > 1:
-        size = f"{len(history):,} windows, {size}"
+        incomplete = f" ({n_immature:,} with incomplete labels)" if n_immature else ""
+        size = f"{len(history):,} windows{incomplete}, {size}"
+    elif n_immature:
+        size += ", labels incomplete"
     if not _has_time(history):
         return [size]
     return [time_axis.period(float(history.start[0]), float(history.end[-1]), zone), size]

@@ -1,11 +1,18 @@
 """How every panel looks: colours that colour-blind people can tell apart, and a quiet frame."""
 
+from collections.abc import Sequence
+
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 
 # Okabe & Ito 2008, without the yellow, which is too light for a line, and the black of the text.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 POINT_COLOR = COLORS[1]
 REFERENCE_COLOR = "#767676"
+# Of changes of the class ratio; the pictures also tell them apart by ▲ and ▼.
+DIRECTION_COLORS = {"up": COLORS[1], "down": COLORS[2]}
+SIGNS = {"up": "^", "down": "v"}  # as markers
+_SPAN_ZORDER = 0.4  # below the grid, which lies at 0.5
 _GRID_COLOR = "#DDDDDD"
 SMALL = 9.0  # points; 9 pixels high where a figure 8 inches wide is shown 600 pixels wide
 
@@ -17,6 +24,20 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, color=_GRID_COLOR, linewidth=0.6)
     ax.set_axisbelow(True)
+
+
+def shade(ax: Axes, spans: Sequence[tuple[float, float]], color: str, alpha: float) -> None:
+    """Colour spans of the x axis over the height of a panel, behind all else."""
+    corners = [[(low, 0), (low, 1), (high, 1), (high, 0)] for low, high in spans]
+    spread = PolyCollection(
+        corners,
+        transform=ax.get_xaxis_transform(),
+        facecolor=color,
+        alpha=alpha,
+        linewidth=0,
+        zorder=_SPAN_ZORDER,
+    )
+    ax.add_collection(spread, autolim=False)
 
 
 def note(ax: Axes, text: str) -> None:

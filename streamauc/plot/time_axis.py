@@ -1,6 +1,7 @@
 """Times on an axis and in words, in the time zone of the reader."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 import numpy as np
@@ -20,6 +21,39 @@ _DAY, _MINUTE = "%d %b", "%H:%M"
 _date_numbers: Callable[[NDArray[np.datetime64]], FloatArray] = dates.date2num
 _date_locator: Callable[..., Locator] = dates.AutoDateLocator
 _date_formatter: Callable[..., Formatter] = dates.ConciseDateFormatter
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The time that a panel shows, from `start` to `end`; ``nan`` where it shows none."""
+
+    start: float
+    end: float
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether the axis is one of dates; otherwise it counts seconds since the epoch."""
+        return is_dated(self.start, self.end)
+
+    def positions(self, seconds: FloatArray) -> FloatArray:
+        """Return where on the axis moments within the span are."""
+        return positions(seconds) if self.is_dated else seconds
+
+    def part(self, low: float, high: float) -> tuple[float, float] | None:
+        """Return where on the axis the part of [low, high] that is shown lies, if there is one."""
+        # Unlike max and min, these let the nan of an empty span through.
+        first, last = np.maximum(low, self.start), np.minimum(high, self.end)
+        if not first <= last:
+            return None
+        left, right = self.positions(np.array([first, last])).tolist()
+        return left, right
+
+    def show(self, ax: Axes, zone: tzinfo) -> None:
+        """Label the x axis: with dates in a time zone, or with seconds."""
+        if self.is_dated:
+            show_dates(ax, zone)
+        else:
+            ax.set_xlabel("time (s since the epoch)")
 
 
 def is_dated(start: float, end: float) -> bool:
@@ -48,6 +82,16 @@ def show_dates(ax: Axes, zone: tzinfo) -> None:
     ax.set_xlabel(f"time ({zone})")
 
 
+def moment(seconds: float, zone: tzinfo, *, with_clock: bool) -> str:
+    """Return a moment as the axis writes its days, and the time of day if asked for.
+
+    >>> moment(1_386_630_000, UTC, with_clock=False), moment(1_386_630_000, UTC, with_clock=True)
+    ('09 Dec', '09 Dec 23:00')
+    """
+    local = _time.utc(seconds).astimezone(zone)
+    return local.strftime(f"{_DAY} {_MINUTE}" if with_clock else _DAY)
+
+
 def period(start: float, end: float, zone: tzinfo) -> str:
     """Return the span [start, end) in words; whole days by their first and last.
 
@@ -58,7 +102,7 @@ def period(start: float, end: float, zone: tzinfo) -> str:
     """
     if not is_dated(start, end):
         return f"{start:.10g} to {end:.10g} s since the epoch"
-    first, after = (_time.utc(moment).astimezone(zone) for moment in (start, end))
+    first, after = (_time.utc(seconds).astimezone(zone) for seconds in (start, end))
     if _is_midnight(first) and _is_midnight(after):
         last = after.date() - timedelta(days=1)
         days = [first.date().isoformat(), last.isoformat()]
@@ -68,5 +112,5 @@ def period(start: float, end: float, zone: tzinfo) -> str:
     return f"{first.strftime(f'%Y-%m-%d {clock}')} to {after.strftime(to)}, {zone}"
 
 
-def _is_midnight(moment: datetime) -> bool:
-    return moment.timetz().replace(tzinfo=None) == datetime.min.time()
+def _is_midnight(local: datetime) -> bool:
+    return local.timetz().replace(tzinfo=None) == datetime.min.time()

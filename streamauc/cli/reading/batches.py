@@ -20,11 +20,14 @@ class EventBatch:
     """Checked events in file order; the arrays have shape (n_samples,) and may be read-only.
 
     Attributes:
-        y_true: 0 or 1.
+        y_true: 0 or 1; 0 where the label is not known yet.
         y_score: finite, inside the range that was asked for.
         timestamps: seconds since the epoch, UTC; `None` without a time column.
         weights: finite, at least 0; `None` without a weight column.
-        n_pending: rows left out because their label is not known yet.
+        known_at: seconds since the epoch, UTC, at which the label became known, `inf` where it is
+            not known yet; `None` without a label time. Clocks differ, so it may precede the event.
+        n_pending: rows whose label is not known yet. They are left out; with a label time they are
+            predictions too, so they are kept, `known_at` being `inf`.
         n_bad: rows left out because something in them is wrong (only with ``skip_bad``).
         bad_reasons: how many rows were left out for which reason; sums to `n_bad`.
 
@@ -34,6 +37,7 @@ class EventBatch:
     y_score: FloatArray
     timestamps: FloatArray | None
     weights: FloatArray | None
+    known_at: FloatArray | None
     n_pending: int
     n_bad: int
     bad_reasons: Mapping[str, int]

@@ -17,8 +17,16 @@ from streamauc.cli.reading.readers import TextChunk, unplaced
 from streamauc.cli.reading.source import Source
 
 _Types = dict[Role, pa.DataType]
+_Parsed = tuple[_Types, pa.Table | None]
 _LOOSE_LABEL: _Types = {"label": pa.dictionary(pa.int32(), pa.string())}
+_LOOSE_LABEL_TIME: _Types = {"label_time": pa.string()}
 _LOOSE_TIME: _Types = {"time": pa.string()}
+# A label time varies more than a time, as rows whose label is not known yet may hold any text.
+_LOOSER = (
+    _LOOSE_LABEL,
+    _LOOSE_LABEL | _LOOSE_LABEL_TIME,
+    _LOOSE_LABEL | _LOOSE_LABEL_TIME | _LOOSE_TIME,
+)
 
 
 class DelimitedReader:
@@ -55,8 +63,8 @@ class DelimitedReader:
         self._types = {role: self._likely_type(role, name) for role, name in columns.used().items()}
         first = _without_lines(self._first, self._dialect.header_lines)
         blocks = (block for block in chain([first], self._blocks) if len(block.data))
-        for block, table in parsed_ahead(lambda b: self._parse(b, used, self._types), blocks):
-            yield self._typed(block, table, used) or self._careful(block, used)
+        for block, parsed in parsed_ahead(lambda b: self._parse_likely(b, used), blocks):
+            yield self._typed(block, parsed, used) or self._careful(block, used)
 
     def _find_decimal(self, score: str) -> None:
         if self._options.decimal is None:
@@ -64,20 +72,31 @@ class DelimitedReader:
             if self.decimal == ",":
                 self._notes.add("decimal mark: ',' (guessed)")
 
-    def _typed(self, block: Block, table: pa.Table | None, used: dict[Role, int]) -> Chunk | None:
+    def _typed(self, block: Block, parsed: _Parsed, used: dict[Role, int]) -> Chunk | None:
         """Return the cells converted while they are parsed, `None` if some do not convert."""
+        types, table = parsed
         if table is None:
-            table = self._parse_loosely(block, used)
+            table = self._parse_loosely(block, used, types)
         if table is None:
             return None
         cells = {role: in_one_piece(table[str(index)]) for role, index in used.items()}
         return Chunk(cells, table.num_rows, unplaced, careful=lambda: self._careful(block, used))
 
-    def _parse_loosely(self, block: Block, used: dict[Role, int]) -> pa.Table | None:
-        """Parse with types that take more, and keep to them if that is enough."""
-        for looser in (_LOOSE_LABEL, _LOOSE_LABEL | _LOOSE_TIME):
+    def _parse_likely(self, block: Block, used: dict[Role, int]) -> _Parsed:
+        types = self._types
+        return types, self._parse(block, used, types)
+
+    def _parse_loosely(self, block: Block, used: dict[Role, int], tried: _Types) -> pa.Table | None:
+        """Parse with types that take more, and keep to them if that is enough.
+
+        The types `tried` may be older than the last change, as blocks are parsed ahead.
+        """
+        for looser in _LOOSER:
             types = {role: looser.get(role, kind) for role, kind in self._types.items()}
-            table = None if types == self._types else self._parse(block, used, types)
+            if types == tried:
+                continue
+            tried = types
+            table = self._parse(block, used, types)
             if table is not None:
                 self._types = types
                 return table
@@ -110,7 +129,9 @@ class DelimitedReader:
         if role == "label":
             binary = {cell.strip() for cell in self._dialect.cells(name)} <= {"0", "1", ""}
             return pa.int8() if binary else _LOOSE_LABEL[role]
-        return uniform_type(self._dialect.cells(name)) if role == "time" else pa.float64()
+        if role in ("time", "label_time"):
+            return uniform_type(self._dialect.cells(name))
+        return pa.float64()
 
     def _careful(self, block: Block, used: dict[Role, int]) -> Chunk:
         """Return the cells as text, with the line of each row and the rows of another length."""

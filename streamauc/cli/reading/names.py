@@ -1,4 +1,4 @@
-"""Which column is the score, which the label, the time, the weight."""
+"""Which column is the score, which the label, the time, the weight, the label time."""
 
 import difflib
 import re
@@ -8,7 +8,8 @@ from streamauc.cli.reading.batches import Notes
 from streamauc.cli.reading.options import ROLES, Columns, ReadOptions, Role
 
 # For each role the names looked for, in tiers: a later tier counts only if no earlier one is met,
-# so that `y_pred`, often the decision, does not compete with `y_score` beside it.
+# so that `y_pred`, often the decision, does not compete with `y_score` beside it. A label time is
+# not looked for, because it changes which rows count when: that has to be asked for.
 _TIERS: dict[Role, tuple[re.Pattern[str], ...]] = {
     "score": (
         re.compile(
@@ -35,29 +36,45 @@ _SHOWN_NAMES = 30
 def resolve_columns(file: str, names: Sequence[str], options: ReadOptions, notes: Notes) -> Columns:
     """Find the column of each role in a file, named in `options` or guessed.
 
-    Raises `ValueError` with the columns seen when a named column is missing, and when the score
-    or the label, or any role's guess, is not unique.
+    Raises `ValueError` with the columns seen when a named column is missing, when the score or the
+    label, or any role's guess, is not unique, and when there is a label time but no time.
     """
     found: dict[Role, str | None] = {}
     for role in ROLES:
         name = options.column(role)
         found[role] = None if not name else _named(file, names, name)
-    for role in ROLES:
+    for role in _TIERS:
         if found[role] is None and options.column(role) is None:
             taken = {name for name in found.values() if name is not None}
             found[role] = _guessed(file, names, taken, role, notes)
     score, label = found["score"], found["label"]
     if score is None or label is None:
         raise ValueError("score and label must name a column, got ''")
-    if found["time"] is None:
+    time, label_time = found["time"], found["label_time"]
+    if time is None and label_time is not None:
+        time = _only_time(file, names, label_time, options, notes)
+    if time is None:
         notes.add("no time column: the whole input is one window")
-    return Columns(score, label, found["time"], found["weight"])
+    return Columns(score, label, time, found["weight"], label_time)
 
 
 def check_columns(file: str, names: Sequence[str], columns: Columns) -> None:
     """Raise `ValueError` unless a further file has every column that the first one had."""
     for name in columns.used().values():
         _named(file, names, name)
+
+
+def _only_time(
+    file: str, names: Sequence[str], label_time: str, options: ReadOptions, notes: Notes
+) -> str:
+    """Return the label time as the time too, as where labels are known at once."""
+    time = _guessed(file, [label_time], set(), "time", notes) if options.time is None else None
+    if time is None:
+        raise ValueError(
+            f"{file}: --label-time needs a time column beside it, got none; name it with --time"
+            f" (columns: {_listed(names)})"
+        )
+    return time
 
 
 def _named(file: str, names: Sequence[str], name: str) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-Role = Literal["score", "label", "time", "weight"]
-ROLES: tuple[Role, ...] = ("score", "label", "time", "weight")
+Role = Literal["score", "label", "time", "weight", "label_time"]
+ROLES: tuple[Role, ...] = ("score", "label", "time", "weight", "label_time")
 TIME_UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
@@ -18,11 +18,14 @@ class ReadOptions:
     Attributes:
         score, label, time, weight: column names. A time of ``""`` means that there is none. A
             weight is guessed only from a column named ``weight`` or ``sample_weight``.
+        label_time: the column that says when the label of a row became known. Never guessed:
+            `None` means that there is none. It may be the time column.
         positive: the label value that is positive, as text. Numbers match by value (``"1"`` is
             1.0 too) and true counts as 1; every other value that is not missing is negative.
         delimiter, decimal: of delimited text; ``"\t"`` may also be written as backslash and t.
         tz: zone of times that carry none, a name of the time zone database.
-        time_unit: ``s``, ``ms``, ``us`` or ``ns``, for times that are plain numbers.
+        time_unit: ``s``, ``ms``, ``us`` or ``ns``, for times that are plain numbers; in both time
+            columns. Where it is not given, each column is guessed by itself.
         scores: the closed range in which a score must lie.
         skip_bad: leave bad rows out and count them, rather than stop at the first.
         batch_rows: most rows a batch of a Parquet or Arrow file; text comes in blocks of 2 MB.
@@ -33,6 +36,7 @@ class ReadOptions:
     label: str | None = None
     time: str | None = None
     weight: str | None = None
+    label_time: str | None = None
     positive: str | None = None
     delimiter: str | None = None
     decimal: str | None = None
@@ -58,23 +62,37 @@ class ReadOptions:
 
     def column(self, role: Role) -> str | None:
         """Return the name given for the column of `role`."""
-        names = {"score": self.score, "label": self.label, "time": self.time, "weight": self.weight}
+        names: dict[Role, str | None] = {
+            "score": self.score,
+            "label": self.label,
+            "time": self.time,
+            "weight": self.weight,
+            "label_time": self.label_time,
+        }
         return names[role]
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The resolved column names; `time` and `weight` are `None` where there is no such column."""
+    """The resolved column names; all but score and label are `None` where there is no such column.
+
+    A `label_time` comes with a `time`, and may be the same column.
+    """
 
     score: str
     label: str
     time: str | None
     weight: str | None
+    label_time: str | None = None
 
     def used(self) -> dict[Role, str]:
-        """Return the name of every column that is read, by its role."""
-        names = zip(ROLES, (self.score, self.label, self.time, self.weight), strict=True)
-        return {role: name for role, name in names if name is not None}
+        """Return the name of every column that is read, by its role.
+
+        A label time in the time column is read as that alone.
+        """
+        label_time = None if self.label_time == self.time else self.label_time
+        names = (self.score, self.label, self.time, self.weight, label_time)
+        return {role: name for role, name in zip(ROLES, names, strict=True) if name is not None}
 
 
 def _problems(options: ReadOptions) -> Iterator[str]:
@@ -86,6 +104,8 @@ def _problems(options: ReadOptions) -> Iterator[str]:
         yield f"delimiter must not be a quote or a line end, got {delimiter!r}"
     if decimal is not None and decimal not in (".", ","):
         yield f"decimal must be '.' or ',', got {decimal!r}"
+    if options.label_time == "":
+        yield "label_time must name a column, got ''"
     if unit is not None and unit not in TIME_UNITS:
         yield f"time_unit must be one of s, ms, us, ns, got {unit!r}"
     if options.tz is not None and not _is_zone(options.tz):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from streamauc.cli.reading.batches import (
     Problem,
 )
 from streamauc.cli.reading.labels import LabelReader
+from streamauc.cli.reading.labeltimes import LabelTimeReader
 from streamauc.cli.reading.options import Columns, ReadOptions, Role
 from streamauc.cli.reading.scores import score_reader, weight_reader
 from streamauc.cli.reading.texts import shown
@@ -51,7 +52,9 @@ class RowChecker:
         self._names = columns.used()
         self._options = options
         self._labels = labels
+        self._has_label_time = columns.label_time is not None
         self._times = TimeReader(file, columns.time or "", options, notes)
+        self._label_times = LabelTimeReader(file, columns.label_time or "", options, notes)
 
     def check(self, chunk: Chunk, decimal: str = ".") -> EventBatch:
         """Return the events of a chunk. O(n_rows).
@@ -73,14 +76,18 @@ class RowChecker:
         for role, cells in chunk.cells.items():
             found = labels.problems
             if role != "label":
-                numbers[role] = self._reader(role, decimal)(cells)
+                numbers[role] = self._reader(role, labels.missing, decimal)(cells)
                 found = numbers[role].problems
             problems.extend((role, problem) for problem in found if problem.rows.any())
         return _Rows(labels, numbers, problems)
 
-    def _reader(self, role: Role, decimal: str) -> Callable[[Cells], Converted]:
+    def _reader(
+        self, role: Role, pending: BoolArray | None, decimal: str
+    ) -> Callable[[Cells], Converted]:
         if role == "time":
             return lambda cells: self._times.read(cells, decimal)
+        if role == "label_time":
+            return lambda cells: self._label_times.read(cells, pending, decimal)
         if role == "weight":
             return weight_reader(decimal).read
         return score_reader(*self._options.scores, decimal).read
@@ -102,12 +109,15 @@ class RowChecker:
     def _batch(self, chunk: Chunk, rows: _Rows) -> EventBatch:
         bad, reasons = self._bad_rows(chunk, rows.problems)
         pending = rows.labels.missing
-        left_out = _either(bad, pending)
-        n_bad = sum(reasons.values())
         n_pending = 0 if pending is None else int(np.count_nonzero(pending))
         if pending is not None and bad is not None:
             n_pending -= int(np.count_nonzero(pending & bad))
-        return _kept(rows, left_out, n_pending, n_bad, reasons)
+        if self._has_label_time:
+            batch = _with_known_at(rows, n_pending, reasons)
+            return batch if bad is None else _kept(batch, ~bad)
+        batch = _plain(rows, n_pending, reasons)
+        left_out = _either(bad, pending)
+        return batch if left_out is None else _kept(batch, ~left_out)
 
     def _bad_rows(self, chunk: Chunk, problems: _Problems) -> tuple[BoolArray | None, Counter[str]]:
         """Which rows are bad, and how many for which reason; a row counts once."""
@@ -127,14 +137,44 @@ def _either(left: BoolArray | None, right: BoolArray | None) -> BoolArray | None
     return left | right
 
 
-def _kept(
-    rows: _Rows, left_out: BoolArray | None, n_pending: int, n_bad: int, reasons: Counter[str]
-) -> EventBatch:
-    score = rows.numbers["score"].values
-    y_true, time, weight = rows.labels.values, rows.values("time"), rows.values("weight")
-    if left_out is not None:
-        keep = ~left_out
-        y_true, score = y_true[keep], score[keep]
-        time = None if time is None else time[keep]
-        weight = None if weight is None else weight[keep]
-    return EventBatch(y_true, score, time, weight, n_pending, n_bad, dict(reasons))
+def _plain(rows: _Rows, n_pending: int, reasons: Counter[str]) -> EventBatch:
+    """Return all rows as a batch without label times."""
+    return EventBatch(
+        y_true=rows.labels.values,
+        y_score=rows.numbers["score"].values,
+        timestamps=rows.values("time"),
+        weights=rows.values("weight"),
+        known_at=None,
+        n_pending=n_pending,
+        n_bad=sum(reasons.values()),
+        bad_reasons=dict(reasons),
+    )
+
+
+def _with_known_at(rows: _Rows, n_pending: int, reasons: Counter[str]) -> EventBatch:
+    """Return all rows as a batch in which those without a label are never known."""
+    batch = _plain(rows, n_pending, reasons)
+    # Without a column of their own, labels are known at the time of the event.
+    known_at = rows.values("label_time")
+    known_at = batch.timestamps if known_at is None else known_at
+    pending = rows.labels.missing
+    if pending is None or known_at is None:
+        return replace(batch, known_at=known_at)
+    return replace(
+        batch,
+        y_true=np.where(pending, np.uint8(0), batch.y_true),
+        known_at=np.where(pending, np.inf, known_at),
+    )
+
+
+def _kept(batch: EventBatch, keep: BoolArray) -> EventBatch:
+    """Return the batch with some of its rows."""
+    time, weight, known_at = batch.timestamps, batch.weights, batch.known_at
+    return replace(
+        batch,
+        y_true=batch.y_true[keep],
+        y_score=batch.y_score[keep],
+        timestamps=None if time is None else time[keep],
+        weights=None if weight is None else weight[keep],
+        known_at=None if known_at is None else known_at[keep],
+    )

@@ -33,9 +33,15 @@ class _Instants:
 
 
 class TimeReader:
-    """Reads the time column of one file; what it guesses once holds for the whole file."""
+    """Reads a time column of one file; what it guesses once holds for the whole file.
 
-    def __init__(self, file: str, column: str, options: ReadOptions, notes: Notes) -> None:
+    `what` is the word for its times in notes.
+    """
+
+    def __init__(
+        self, file: str, column: str, options: ReadOptions, notes: Notes, what: str = "times"
+    ) -> None:
+        self._what = what
         self._where = f"{file}, column {column}"
         self._notes = notes
         self._unit = options.time_unit
@@ -96,7 +102,7 @@ class TimeReader:
         counts = numbers.fill_null(pa.scalar(0, numbers.type)).to_numpy()
         if self._unit is None and not unset.all():
             self._unit = guessed_unit(counts[~unset], self._where)
-            self._notes.add(f"times are {EPOCH_WORDS[self._unit]} (guessed)")
+            self._notes.add(f"{self._what} are {EPOCH_WORDS[self._unit]} (guessed)")
         return _Instants(epoch_seconds(counts, self._unit or "s"), unset)
 
     def _local(self, counts: _IntArray, unit: str, unset: BoolArray) -> _Instants:
@@ -138,8 +144,8 @@ def _nothing(cells: Cells) -> _Instants:
 
 def _looks_numeric(cells: Cells, decimal: str) -> bool | None:
     """Whether the first cell that is not empty is a number; `None` if all are empty."""
-    for value in cells.cast(pa.string()):
-        text = (value.as_py() or "").strip()
+    for value in cells.cast(pa.string()).drop_null():
+        text = value.as_py().strip()
         if text:
             return parsed_number(text, decimal) is not None
     return None
