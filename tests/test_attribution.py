@@ -19,7 +19,7 @@ from streamauc import (
     confusion_at,
     threshold_counts,
 )
-from streamauc.change.attribution import shapley
+from streamauc.change.attribution import shapley, shown
 from streamauc.storage import WideCounts
 
 EXACT = Scale.exact()
@@ -158,6 +158,46 @@ def test_binned_mixtures_are_average_precisions_at_a_prevalence(first, second):
     assert parts(attributed(first, second, BINNED)["average_precision"]) == pytest.approx(
         want, abs=1e-12
     )
+
+
+def test_thousands_of_bins_are_the_same_to_the_last_bit():
+    """Sides that fill different bins: totals are the windows' own, and no change has no part."""
+    rng = np.random.default_rng(3)
+    scale = Scale.probability()
+    labels = rng.random(20_000) < 0.2
+    scores = 1 / (1 + np.exp(-rng.normal(-1, 3, labels.size) - labels))
+    first = ScoreHistogram.from_scores(labels, scores, scale=scale)
+    second = ScoreHistogram.from_scores(labels[:9_000], scores[:9_000] ** 1.1, scale=scale)
+    more = ScoreHistogram.from_scores(
+        np.concatenate([labels, *[labels[~labels]] * 6]),
+        np.concatenate([scores, *[scores[~labels]] * 6]),
+        scale=scale,
+    )
+    totals = [average_precision(threshold_counts(one)) for one in (first, second)]
+    found = compare(first, second, independent=True).attribution["average_precision"]
+    ratio = compare(first, more, independent=True).attribution["average_precision"]
+
+    assert len(np.union1d(first.bins, second.bins)) > max(first.n_bins, second.n_bins) > 2_000
+    assert found.total == totals[1] - totals[0]
+    assert parts(ratio) == [ratio.total, 0, 0, ratio.total]
+
+
+@settings(max_examples=60)
+@given(
+    st.one_of(events, weighted_events),
+    st.one_of(events, weighted_events),
+    st.one_of(lattices, st.floats(-0.5, 1.5)),
+    st.sampled_from([EXACT, BINNED, Scale.real(bits=2), BINNED.with_thresholds((0.3,))]),
+)
+def test_points_are_the_confusion_matrices(first, second, threshold, scale):
+    """A threshold on an edge, inside a bin and beyond all scores: rates to the last bit."""
+    found = attributed(first, second, scale, threshold=threshold)
+    a, b = counts_of(first, scale), counts_of(second, scale)
+
+    for name in AT_METRICS:
+        at = [getattr(confusion_at(counts, threshold), name) for counts in (a, b)]
+        total = found[f"{name}@{shown(threshold)}"].total
+        assert total == pytest.approx(at[1] - at[0], rel=0, abs=0, nan_ok=True), name
 
 
 def test_more_false_alarms_are_the_negatives_doing():

@@ -25,6 +25,7 @@ from streamauc import (
     threshold_counts,
 )
 from streamauc.change import proportions
+from streamauc.change.aligned import align
 from streamauc.change.proportions import fisher_p_value
 from streamauc.metrics.intervals import roc_auc_variance
 
@@ -293,6 +294,33 @@ def test_what_is_undefined_says_why(reference, current, why):
     assert found["roc_auc"]["p_value"] is None
     assert isinstance(result.explain(), str)
     assert "Comparison(" in repr(result)
+
+
+@given(
+    st.one_of(events, weighted_events),
+    st.one_of(events, weighted_events),
+    st.sampled_from([EXACT, BINNED]),
+)
+def test_aligned_sides_are_the_histograms_on_common_bins(first, second, scale):
+    """Bin by bin from the highest score down, squares included."""
+    sides = [histogram_of(rows, scale) for rows in (first, second)]
+    counts = [threshold_counts(side) for side in sides]
+    found = align(*sides, (counts[0], counts[1]))
+    bins = sorted({*sides[0].bins.tolist(), *sides[1].bins.tolist()}, reverse=True)
+
+    def table(side, of_side):
+        cells = dict(zip(side.bins.tolist(), of_side.T.tolist(), strict=True))
+        return np.array([cells.get(one, [0, 0]) for one in bins]).reshape(-1, 2).T
+
+    want = np.stack([table(side, side.counts) for side in sides], axis=1)
+    assert found.steps == pytest.approx(want, abs=1e-12)
+    assert (found.cumulated[:, :, 0] == 0).all()
+    assert found.cumulated[:, :, 1:] == pytest.approx(np.cumsum(want, axis=2), abs=1e-12)
+    assert (found.squares is None) == all(side.squares is None for side in sides)
+    if found.squares is not None:
+        squares = [side.counts if side.squares is None else side.squares for side in sides]
+        want = np.stack([table(*both) for both in zip(sides, squares, strict=True)], axis=1)
+        assert found.squares == pytest.approx(want, abs=1e-12)
 
 
 @settings(max_examples=60)

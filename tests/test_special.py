@@ -33,6 +33,27 @@ def test_small_rises_of_large_arguments(start, steps):
     assert found[0] == pytest.approx(exact, rel=1e-13)
 
 
+@pytest.mark.parametrize("steps", [1, 3, 100])
+def test_rises_around_the_shift_are_exact(steps):
+    """Below and above the argument from which nothing is shifted, against sums in fractions."""
+    starts = [0.25 * k for k in range(1, 500)]
+    exact = [float(sum(1 / (Fraction(start) + i) for i in range(steps))) for start in starts]
+    found = digamma_rise(np.array(starts), np.full(len(starts), float(steps)))
+
+    assert found == pytest.approx(exact, rel=3e-14, abs=0)
+
+
+def test_a_rise_does_not_depend_on_its_neighbours():
+    """To the last bit, so that equal bins in different company have equal precisions."""
+    rng = np.random.default_rng(16)
+    x = np.concatenate([rng.uniform(0.5, 200, 50), 10 ** rng.uniform(0, 9, 50)])
+    step = rng.integers(1, 50, x.size).astype(np.float64)
+    found = digamma_rise(x, step)
+
+    for part in (slice(0, 1), slice(3, 20), slice(30, 99)):
+        assert digamma_rise(x[part], step[part]).tolist() == found[part].tolist()
+
+
 def test_arguments_are_not_written_to():
     """The arrays that come in stay as they are."""
     x, step = np.array([1.0, 50.0]), np.array([3.0, 4.0])

@@ -8,17 +8,18 @@ the change and depend on no order.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import partial
+from itertools import accumulate, pairwise, product
 
 import numpy as np
 
 from streamauc._check import FloatArray
-from streamauc.change.aligned import Aligned
+from streamauc.change.aligned import NEGATIVES, POSITIVES, Aligned
 from streamauc.change.results import Attribution
-from streamauc.counts import NumberArray, ThresholdCounts
-from streamauc.metrics.operating import Confusion, confusion_at
+from streamauc.counts import ThresholdCounts
+from streamauc.metrics.operating import Confusion
 from streamauc.metrics.scalars import BinSteps
 
 # The side (0 reference, 1 current) of the prevalence, of the positives, of the negatives.
@@ -29,23 +30,18 @@ _REFERENCE, _CURRENT = (0, 0, 0), (1, 1, 1)
 Weight = tuple[float, float]
 
 
-def attribute(
-    aligned: Aligned,
-    reference: ThresholdCounts,
-    current: ThresholdCounts,
-    thresholds: Sequence[float],
-) -> dict[str, Attribution]:
+def attribute(aligned: Aligned, thresholds: Sequence[float]) -> dict[str, Attribution]:
     """Return the attribution of each metric by name, ``precision@0.7`` and so on. O(n_bins).
 
     The average precision, and at each threshold precision, recall, FPR and alert rate. Parts
     are ``nan`` where a mixture is undefined, for want of a class on one side, and `total` too
     where one of the sides is.
     """
-    found = {"average_precision": shapley(_average_precisions(aligned))}
+    totals = _Totals.of(aligned)
+    found = {"average_precision": shapley(_average_precisions(aligned, totals))}
     for threshold in thresholds:
-        points = _Points.at(threshold, aligned, reference, current)
-        for name, game in points.games().items():
-            found[f"{name}@{shown(threshold)}"] = shapley(game)
+        for name, game in _Points.at(threshold, aligned, totals).games().items():
+            found[f"{name}@{shown(threshold)}"] = _shares(game)
     return found
 
 
@@ -63,8 +59,14 @@ def shapley(game: FloatArray) -> Attribution:
     >>> shapley(np.array([[[0.0, 0.0], [0.0, 10.0]], [[1.0, 1.0], [1.0, 11.0]]]))
     Attribution(prevalence=1.0, positives=5.0, negatives=5.0, total=11.0)
     """
-    total = float(game[_CURRENT] - game[_REFERENCE])
-    parts = [_part(game, player) for player in range(3)]
+    values: list[float] = game.ravel().tolist()
+    return _shares(values)
+
+
+def _shares(values: Sequence[float]) -> Attribution:
+    """Return the parts from the values of the mixtures, in the order of `_MIXTURES`."""
+    total = values[-1] - values[0]
+    parts = [_part(values, step) for step in (4, 2, 1)]
     if math.isnan(sum(parts)):
         return Attribution(math.nan, math.nan, math.nan, total)
     # The largest part takes up the rounding, so that a part that is 0 stays 0.
@@ -73,13 +75,39 @@ def shapley(game: FloatArray) -> Attribution:
     return Attribution(prevalence=parts[0], positives=parts[1], negatives=parts[2], total=total)
 
 
-def _part(game: FloatArray, player: int) -> float:
-    """Return what swapping one player changes, averaged over the orders.
+def _part(values: Sequence[float], step: int) -> float:
+    """Return what swapping the player `step` values apart changes, averaged over the orders.
 
     It is the first in a third of them, the last in a third, and between the others in the rest.
     """
-    (before, after_one), (after_other, after) = np.diff(game, axis=player).reshape(2, 2).tolist()
-    return float(2 * before + after_one + after_other + 2 * after) / 6
+    changes = [values[at + step] - values[at] for at in range(8) if not at & step]
+    before, after_one, after_other, after = changes
+    return (2 * before + after_one + after_other + 2 * after) / 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Totals:
+    """All positives and all negatives of either side; ints, or floats when weighted.
+
+    `weights` are those of a negative that give each mixture its prevalence.
+    """
+
+    pos: tuple[float, float]
+    neg: tuple[float, float]
+    weights: Mapping[Mixture, Weight]
+
+    @classmethod
+    def of(cls, aligned: Aligned) -> "_Totals":
+        """Return the totals of two sides. O(1)."""
+        first, second = aligned.sides
+        pos, neg = (first.n_pos, second.n_pos), (first.n_neg, second.n_neg)
+        weights = {mixture: _negative_weight(pos, neg, mixture) for mixture in _MIXTURES}
+        return cls(pos, neg, weights)
+
+    def weighted(self, negatives: float, mixture: Mixture) -> float:
+        """Return how many negatives some of a side are in a mixture."""
+        factor, divisor = self.weights[mixture]
+        return negatives * factor / divisor
 
 
 def _negative_weight(pos: Sequence[float], neg: Sequence[float], mixture: Mixture) -> Weight:
@@ -101,83 +129,71 @@ def _negative_weight(pos: Sequence[float], neg: Sequence[float], mixture: Mixtur
     return above, below
 
 
-def _average_precisions(aligned: Aligned) -> FloatArray:
+def _average_precisions(aligned: Aligned, totals: _Totals) -> FloatArray:
     """Return the average precision of each mixture, by the estimator of `average_precision`."""
-    pos, neg = _totals(aligned.tps), _totals(aligned.fps)
+    steps = {
+        mixture: _weighted(pair, totals.weights[mixture])
+        for (of_pos, of_neg), pair in _pairs(aligned, totals).items()
+        for mixture in ((0, of_pos, of_neg), (1, of_pos, of_neg))
+        if not math.isnan(totals.weights[mixture][0])
+    }
     game = np.full((2, 2, 2), math.nan)
-    for side in range(2):
-        if not pos[side]:
-            continue
-        steps = [_steps(aligned, side, of_neg) for of_neg in range(2)]
-        for mixture in _MIXTURES:
-            weight = _negative_weight(pos, neg, mixture)
-            if mixture[1] == side and not math.isnan(weight[0]):
-                game[mixture] = _average(_weighted(steps[mixture[2]], weight), aligned, pos[side])
+    if steps:
+        # All at once: a pass over eight mixtures is cheaper than eight passes.
+        every = BinSteps.joined(list(steps.values()))
+        gains = every.as_one_tie() if aligned.scale.is_exact else every.interleaved()
+        ends = accumulate((one.p.size for one in steps.values()), initial=0)
+        for mixture, (begin, end) in zip(steps, pairwise(ends), strict=True):
+            total = float(gains[begin:end].sum())
+            game[mixture] = min(1.0, total / totals.pos[mixture[1]])
     return game
 
 
-def _steps(aligned: Aligned, of_pos: int, of_neg: int) -> BinSteps:
+def _pairs(aligned: Aligned, totals: _Totals) -> dict[tuple[int, int], BinSteps]:
     """Return the bins with positives of one side, and the negatives of one side in them."""
-    used = np.flatnonzero(aligned.pos[of_pos])
-    squares = aligned.pos_squares
-    return BinSteps(
-        p=aligned.pos[of_pos][used].astype(np.float64),
-        n=aligned.neg[of_neg][used].astype(np.float64),
-        tp=aligned.tps[of_pos][used].astype(np.float64),
-        fp=aligned.fps[of_neg][used].astype(np.float64),
-        squares=None if squares is None else squares[of_pos][used].astype(np.float64),
-    )
+    pairs = {}
+    for of_pos in range(2):
+        if not totals.pos[of_pos]:
+            continue
+        used = np.flatnonzero(aligned.steps[POSITIVES, of_pos] > 0)
+        p = aligned.steps[POSITIVES, of_pos].take(used)
+        tp = aligned.cumulated[POSITIVES, of_pos].take(used)
+        squares = None
+        if aligned.squares is not None:
+            squares = aligned.squares[POSITIVES, of_pos].take(used)
+        for of_neg in range(2):
+            n = aligned.steps[NEGATIVES, of_neg].take(used)
+            fp = aligned.cumulated[NEGATIVES, of_neg].take(used)
+            pairs[of_pos, of_neg] = BinSteps(p=p, n=n, tp=tp, fp=fp, squares=squares)
+    return pairs
 
 
 def _weighted(steps: BinSteps, weight: Weight) -> BinSteps:
     if weight == (1, 1):
         return steps
+    # The product comes first: of whole counts only the quotient is rounded then, so that equal
+    # mixtures made in two ways are equal to the last bit.
     over, under = float(weight[0]), float(weight[1])
     return replace(steps, n=steps.n * over / under, fp=steps.fp * over / under)
 
 
-def _average(steps: BinSteps, aligned: Aligned, n_pos: float) -> float:
-    gains = steps.as_one_tie() if aligned.is_exact else steps.interleaved()
-    return min(1.0, float(gains.sum()) / n_pos)
-
-
-def _totals(cumulated: NumberArray) -> list[float]:
-    totals: list[float] = cumulated[:, -1].tolist()
-    return totals
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Points:
-    """Both sides at one threshold, and the highest bin of each class on each side.
-
-    `top_pos` and `top_neg` are (place from the top, events) pairs.
-    """
+    """Both sides at one threshold."""
 
     points: tuple[Confusion, Confusion]
-    pos: Sequence[float]
-    neg: Sequence[float]
-    top_pos: tuple[tuple[int, float], tuple[int, float]]
-    top_neg: tuple[tuple[int, float], tuple[int, float]]
+    aligned: Aligned
+    totals: _Totals
 
     @classmethod
-    def at(
-        cls,
-        threshold: float,
-        aligned: Aligned,
-        reference: ThresholdCounts,
-        current: ThresholdCounts,
-    ) -> "_Points":
-        """Return the points of two sides at a threshold. O(n_bins)."""
-        return cls(
-            points=(confusion_at(reference, threshold), confusion_at(current, threshold)),
-            pos=_totals(aligned.tps),
-            neg=_totals(aligned.fps),
-            top_pos=(_top(aligned.pos[0]), _top(aligned.pos[1])),
-            top_neg=(_top(aligned.neg[0]), _top(aligned.neg[1])),
-        )
+    def at(cls, threshold: float, aligned: Aligned, totals: _Totals) -> "_Points":
+        """Return the points of two sides at a threshold. O(log n_bins)."""
+        rows = aligned.rows_at(threshold)
+        first, second = map(partial(_rates, threshold), aligned.sides, rows)
+        return cls((first, second), aligned, totals)
 
-    def games(self) -> dict[str, FloatArray]:
-        """Return the values of each metric, those of the two sides themselves as they are."""
+    def games(self) -> dict[str, list[float]]:
+        """Return each metric of each mixture, those of the two sides themselves as they are."""
         first, second = self.points
         return {
             "precision": self._game(first.precision, self._precision, second.precision),
@@ -188,9 +204,8 @@ class _Points:
 
     def _game(
         self, reference: float, mixed: Callable[[Mixture], float], current: float
-    ) -> FloatArray:
-        values = [mixed(mixture) for mixture in _MIXTURES[1:-1]]
-        return np.array([reference, *values, current]).reshape(2, 2, 2)
+    ) -> list[float]:
+        return [reference, *map(mixed, _MIXTURES[1:-1]), current]
 
     def _recall(self, mixture: Mixture) -> float:
         return self.points[mixture[1]].recall
@@ -200,13 +215,13 @@ class _Points:
 
     def _flagged(self, mixture: Mixture) -> tuple[float, float]:
         """Return the true and the weighted false positives."""
-        factor, divisor = _negative_weight(self.pos, self.neg, mixture)
-        return self.points[mixture[1]].tp, self.points[mixture[2]].fp * factor / divisor
+        tp, fp = self.points[mixture[1]].tp, self.points[mixture[2]].fp
+        return tp, self.totals.weighted(fp, mixture)
 
     def _alert_rate(self, mixture: Mixture) -> float:
-        factor, divisor = _negative_weight(self.pos, self.neg, mixture)
         tp, fp = self._flagged(mixture)
-        return _ratio(tp + fp, self.pos[mixture[1]] + self.neg[mixture[2]] * factor / divisor)
+        neg = self.totals.weighted(self.totals.neg[mixture[2]], mixture)
+        return _ratio(tp + fp, self.totals.pos[mixture[1]] + neg)
 
     def _precision(self, mixture: Mixture) -> float:
         """Return the precision; where nobody is flagged, that of the first who would be.
@@ -217,18 +232,24 @@ class _Points:
         return _ratio(tp, tp + fp) if tp + fp else self._first_precision(mixture)
 
     def _first_precision(self, mixture: Mixture) -> float:
-        (pos_place, pos), (neg_place, neg) = self.top_pos[mixture[1]], self.top_neg[mixture[2]]
+        pos_place, pos = self._top(POSITIVES, mixture[1])
+        neg_place, neg = self._top(NEGATIVES, mixture[2])
         if pos_place != neg_place:
             return 1.0 if pos_place < neg_place else 0.0
-        factor, divisor = _negative_weight(self.pos, self.neg, mixture)
-        return _ratio(pos, pos + neg * factor / divisor)
+        return _ratio(pos, pos + self.totals.weighted(neg, mixture))
+
+    def _top(self, label: int, side: int) -> tuple[int, float]:
+        """Return how many bins are above the first that holds events, and its events."""
+        cumulated = self.aligned.cumulated[label, side]
+        row = int(cumulated.searchsorted(0, side="right"))
+        return row - 1, float(cumulated[row]) if row < cumulated.size else 0.0
 
 
-def _top(steps: NumberArray) -> tuple[int, float]:
-    """Return the first place from the top that holds events, and how many."""
-    used = np.flatnonzero(steps)
-    place = int(used[0]) if used.size else steps.size
-    return place, float(steps[place]) if used.size else 0.0
+def _rates(threshold: float, counts: ThresholdCounts, row: int) -> Confusion:
+    """Return the counts at a row; only the rates are read off, which need no edge."""
+    tp, fp = counts.tps[row].item(), counts.fps[row].item()
+    fn, tn = counts.n_pos - tp, counts.n_neg - fp
+    return Confusion(threshold, threshold, exact=True, tp=tp, fp=fp, fn=fn, tn=tn)
 
 
 def _ratio(part: float, whole: float) -> float:

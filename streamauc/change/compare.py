@@ -16,7 +16,7 @@ from streamauc.change.shift import score_shift
 from streamauc.change.sources import Source, check_independent, histogram_of
 from streamauc.counts import ThresholdCounts, threshold_counts
 from streamauc.histogram import ScoreHistogram
-from streamauc.metrics.intervals import Interval
+from streamauc.metrics.intervals import Interval, prevalence_interval
 
 
 def compare(
@@ -55,13 +55,17 @@ def compare(
     >>> result.attribution["average_precision"].prevalence
     0.0
     """
-    sides = histogram_of("reference", reference), histogram_of("current", current)
+    first, second = histogram_of("reference", reference), histogram_of("current", current)
     check_independent(reference, current, independent=independent)
     level = _check.fraction("level", level)
-    scale = sides[0].scale.common(sides[1].scale)
+    scale = first.scale
+    if second.scale != scale:
+        scale = scale.common(second.scale)
+        # One that is on the scale already keeps what it has worked out.
+        first, second = (
+            side if side.scale == scale else side.rebinned(scale) for side in (first, second)
+        )
     given = scale.thresholds if threshold is None else _thresholds(threshold)
-    # One that is on the scale already keeps what it has worked out.
-    first, second = (side if side.scale == scale else side.rebinned(scale) for side in sides)
     return Comparison(first, second, level, given)
 
 
@@ -91,12 +95,13 @@ class Comparison:
 
     @cached_property
     def _aligned(self) -> Aligned:
-        return align(self.reference_histogram, self.current_histogram)
+        sides = self.reference, self.current
+        return align(self.reference_histogram, self.current_histogram, sides)
 
     @cached_property
     def prevalence(self) -> Change:
         """The shares of positives, with Newcombe's interval, and Fisher's or the score test."""
-        return prevalence_change(self.reference, self.current, level=self.level)
+        return prevalence_change(self.reference, self.current, self._prevalence_intervals)
 
     @property
     def prevalence_difference(self) -> float:
@@ -112,7 +117,12 @@ class Comparison:
     @cached_property
     def prevalence_ratio_interval(self) -> Interval:
         """The interval of `prevalence_ratio` (Donner & Zou 2012)."""
-        return prevalence_ratio_interval(self.reference, self.current, level=self.level)
+        return prevalence_ratio_interval(self.reference, self.current, self._prevalence_intervals)
+
+    @cached_property
+    def _prevalence_intervals(self) -> tuple[Interval, Interval]:
+        reference = prevalence_interval(self.reference, level=self.level)
+        return reference, prevalence_interval(self.current, level=self.level)
 
     @cached_property
     def roc_auc(self) -> Change:
@@ -139,7 +149,7 @@ class Comparison:
         the precision of the first who would be flagged. A side that flags nobody itself has no
         precision, and then nor has the change.
         """
-        return attribute(self._aligned, self.reference, self.current, self.thresholds)
+        return attribute(self._aligned, self.thresholds)
 
     def explain(self) -> str:
         """Return the comparison in plain words, a sentence a line."""

@@ -8,7 +8,7 @@ from streamauc._check import FloatArray
 from streamauc.change.results import Change, Significance
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics.combined import difference_interval, ratio_interval
-from streamauc.metrics.intervals import Interval, prevalence_interval
+from streamauc.metrics.intervals import Interval
 from streamauc.metrics.scalars import prevalence
 
 # From this many events on, of both sides together, the score test is as good and far cheaper.
@@ -18,40 +18,32 @@ _AS_LIKELY = 1e-7
 
 
 def prevalence_change(
-    reference: ThresholdCounts, current: ThresholdCounts, *, level: float = 0.95
+    reference: ThresholdCounts, current: ThresholdCounts, intervals: tuple[Interval, Interval]
 ) -> Change:
     """Return the change of the share of positives. O(sqrt(n_samples)) below `FISHER_BELOW`.
 
-    The interval is Newcombe's hybrid of the two Wilson intervals (1998, method 10). The test is
-    Fisher's exact one below `FISHER_BELOW` events and the score test above, and always the
-    score test when events have weights. ``nan`` if either side is empty.
+    The interval is Newcombe's hybrid (1998, method 10) of `intervals`, the Wilson intervals of
+    both sides (see `prevalence_interval`). The test is Fisher's exact one below `FISHER_BELOW`
+    events and the score test above, and always the score test when events have weights. ``nan``
+    if either side is empty.
     """
     first, second = prevalence(reference), prevalence(current)
-    interval = difference_interval(
-        second,
-        first,
-        prevalence_interval(current, level=level),
-        prevalence_interval(reference, level=level),
-        "Newcombe 1998, method 10",
-    )
+    of_first, of_second = intervals
+    interval = difference_interval(second, first, of_second, of_first, "Newcombe 1998, method 10")
     return Change(first, second, second - first, interval, _test(reference, current))
 
 
 def prevalence_ratio_interval(
-    reference: ThresholdCounts, current: ThresholdCounts, *, level: float = 0.95
+    reference: ThresholdCounts, current: ThresholdCounts, intervals: tuple[Interval, Interval]
 ) -> Interval:
     """Return the interval of the current share of positives over the reference's.
 
-    From the two Wilson intervals (Donner & Zou 2012), so that it excludes 1 exactly when the
-    interval of the difference excludes 0. ``nan`` without positives in the reference.
+    From `intervals`, the Wilson intervals of both sides (Donner & Zou 2012), so that it excludes
+    1 exactly when that of the difference excludes 0. ``nan`` without positives in the reference.
     """
-    return ratio_interval(
-        prevalence(current),
-        prevalence(reference),
-        prevalence_interval(current, level=level),
-        prevalence_interval(reference, level=level),
-        "from Wilson's intervals (Donner & Zou 2012)",
-    )
+    of_first, of_second = intervals
+    note = "from Wilson's intervals (Donner & Zou 2012)"
+    return ratio_interval(prevalence(current), prevalence(reference), of_second, of_first, note)
 
 
 def _test(reference: ThresholdCounts, current: ThresholdCounts) -> Significance:

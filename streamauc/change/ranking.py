@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from streamauc._special import normal_quantile
 from streamauc.change.proportions import normal_p_value
 from streamauc.change.results import Change, Significance
@@ -32,6 +34,7 @@ def roc_auc_change(
     separated DeLong sees no variance, and only those limits are used, for the test too.
     ``nan`` with fewer than two of a class.
     """
+    reference, current = _as_floats(reference), _as_floats(current)
     first, second = roc_auc(reference), roc_auc(current)
     difference = second - first
     sides = (("reference", reference), ("current", current))
@@ -48,6 +51,18 @@ def roc_auc_change(
     if min(*effective_sizes(reference), *effective_sizes(current)) < SMALL_CLASS:
         interval = _hull(interval, _recovered(reference, current, level))
     return Change(first, second, difference, interval, test)
+
+
+def _as_floats(counts: ThresholdCounts) -> ThresholdCounts:
+    """Return the counts as float64, as which they are needed many times; no AUC needs ceilings."""
+    return ThresholdCounts(
+        lambda: counts.thresholds,
+        counts.tps.astype(np.float64, copy=False),
+        counts.fps.astype(np.float64, copy=False),
+        exact=counts.exact,
+        tps_squares=counts.tps_squares,
+        fps_squares=counts.fps_squares,
+    )
 
 
 def _fault(name: str, counts: ThresholdCounts) -> str | None:

@@ -5,12 +5,12 @@ import math
 import numpy as np
 
 from streamauc._check import FloatArray
-from streamauc.change.aligned import Aligned
+from streamauc.change.aligned import NEGATIVES, POSITIVES, Aligned
 from streamauc.change.results import ScoreShift
-from streamauc.counts import NumberArray
 
 N_GROUPS = 10
 _TINY = float(np.finfo(np.float64).tiny)
+_CLASSES = ("positives", "negatives", "overall")
 
 
 def score_shift(aligned: Aligned) -> dict[str, ScoreShift]:
@@ -27,46 +27,65 @@ def score_shift(aligned: Aligned) -> dict[str, ScoreShift]:
       sees the finest change and has the most noise: two samples of one distribution that fill
       their bins come out at about ``(n_bins - 1) (1 / n_reference + 1 / n_current) / 8 log 2``.
     """
-    pos = _shift(aligned.pos, aligned.tps, aligned.pos_squares)
-    neg = _shift(aligned.neg, aligned.fps, aligned.neg_squares)
-    squares = None
-    if aligned.pos_squares is not None and aligned.neg_squares is not None:
-        squares = aligned.pos_squares + aligned.neg_squares
-    overall = _shift(aligned.pos + aligned.neg, aligned.tps + aligned.fps, squares)
-    return {"positives": pos, "negatives": neg, "overall": overall}
+    cumulated = _with_overall(aligned.cumulated)
+    totals = cumulated[:, :, -1]
+    squares = None if aligned.squares is None else _with_overall(aligned.squares).sum(axis=2)
+    known = np.logical_and.reduce(totals > 0, axis=1)
+    if not known.all():
+        cumulated, totals = cumulated[known], totals[known]
+        squares = None if squares is None else squares[known]
+    halves = np.full_like(totals, 0.5) if squares is None else squares / totals / 2
+    found = iter(_shifts(cumulated, halves))
+    nothing = ScoreShift(math.nan, math.nan, math.nan)
+    return {name: next(found) if known[place] else nothing for place, name in enumerate(_CLASSES)}
 
 
-def _shift(steps: NumberArray, cumulated: NumberArray, squares: NumberArray | None) -> ScoreShift:
-    """Return the shift of a class from its (2, n_bins) counts and what they cumulate to."""
-    totals = cumulated[:, -1:].astype(np.float64)
-    if not totals.all():
-        return ScoreShift(math.nan, math.nan, math.nan)
-    shares = steps / totals
-    above = cumulated / totals
-    halves = np.full(2, 0.5) if squares is None else squares.sum(axis=1) / totals[:, 0] / 2
-    return ScoreShift(
-        ks=float(np.abs(above[1] - above[0]).max()),
-        psi=_psi(cumulated, halves),
-        jensen_shannon=_jensen_shannon(shares[0], shares[1]),
+def _with_overall(classes: FloatArray) -> FloatArray:
+    """Return arrays of both classes in the order of `_CLASSES`."""
+    first, second = classes[POSITIVES], classes[NEGATIVES]
+    return np.stack((first, second, first + second))
+
+
+def _shifts(cumulated: FloatArray, halves: FloatArray) -> list[ScoreShift]:
+    """Return the shifts of some classes at once; their cumulated counts, (n, 2, n_bins + 1)."""
+    totals = cumulated[:, :, -1:]
+    shares = cumulated / totals
+    measures = (
+        np.abs(shares[:, 1] - shares[:, 0]).max(axis=1),
+        _psi(cumulated, halves),
+        _jensen_shannon(shares[:, :, 1:] - shares[:, :, :-1]),
     )
+    return [ScoreShift(*row) for row in np.transpose(measures).tolist()]
 
 
-def _psi(cumulated: NumberArray, halves: FloatArray) -> float:
-    """Return the PSI; `halves` are what an empty group counts as on each side."""
-    below = cumulated[0, :-1] + cumulated[0, 1:]  # twice the rank of the middle of each bin
-    wanted = 2 * cumulated[0, -1] * np.arange(1, N_GROUPS) / N_GROUPS
-    edges = np.searchsorted(below, wanted)
-    at = cumulated[:, np.concatenate(([0], edges, [below.size]))]
-    groups = np.diff(at, axis=1)
-    used = groups.any(axis=0)
-    totals = cumulated[:, -1:].astype(np.float64)
-    p, q = np.maximum(groups[:, used], halves[:, np.newaxis]) / totals
-    return float(np.dot(q - p, np.log(q / p)))
+def _psi(cumulated: FloatArray, halves: FloatArray) -> FloatArray:
+    """Return the PSIs; `halves` are what an empty group counts as on each side, (n, 2)."""
+    groups = _groups(cumulated)
+    counted = np.maximum(groups, halves[:, :, np.newaxis]) / cumulated[:, :, -1:]
+    p, q = counted[:, 0], counted[:, 1]
+    psi: FloatArray = np.sum((q - p) * np.log(q / p), axis=1, where=groups.any(axis=1))
+    return psi
 
 
-def _jensen_shannon(p: FloatArray, q: FloatArray) -> float:
-    # A share that is 0 gives 0, whatever finite logarithm it is multiplied by.
-    middle = np.maximum(p + q, _TINY) / 2
-    logs = np.log2(np.maximum(p / middle, _TINY)), np.log2(np.maximum(q / middle, _TINY))
-    found = float(np.dot(p, logs[0]) + np.dot(q, logs[1])) / 2
-    return min(1.0, max(0.0, found))
+def _groups(cumulated: FloatArray) -> FloatArray:
+    """Return the events of each class and side in the groups, shape (n, 2, N_GROUPS)."""
+    reference = cumulated[:, 0]
+    doubled_ranks = reference[:, :-1] + reference[:, 1:]  # of the middle of each bin
+    wanted = 2 * reference[:, -1:] * np.arange(1, N_GROUPS) / N_GROUPS
+    edges = np.zeros((len(cumulated), N_GROUPS + 1), dtype=np.int64)
+    edges[:, -1] = doubled_ranks.shape[1]
+    for row, ranks, cuts in zip(edges, doubled_ranks, wanted, strict=True):
+        row[1:-1] = ranks.searchsorted(cuts)
+    at = [sides.take(row, axis=1) for sides, row in zip(cumulated, edges, strict=True)]
+    groups: FloatArray = np.diff(np.array(at).reshape(-1, 2, N_GROUPS + 1))
+    return groups
+
+
+def _jensen_shannon(shares: FloatArray) -> FloatArray:
+    """Return the divergences from the shares of each class and side in each bin."""
+    # What makes the logarithm of a share of 0 finite; any other share is rounded back to itself.
+    shares = shares + _TINY
+    middles = shares[:, :1] + shares[:, 1:]
+    middles *= 0.5
+    found: FloatArray = np.vecdot(shares, np.log2(shares / middles)).sum(axis=1) / 2
+    return np.clip(found, 0.0, 1.0)

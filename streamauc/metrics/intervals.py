@@ -44,25 +44,25 @@ def roc_auc_variance(counts: ThresholdCounts) -> float:
     if min(effective_sizes(counts)) < FEWEST:
         return math.nan
     auc = roc_auc(counts)
-    pos, neg = counts.pos_steps, counts.neg_steps
-    below = (counts.n_neg - counts.fps[1:] + neg / 2) / counts.n_neg
-    above = (counts.tps[:-1] + pos / 2) / counts.n_pos
-    pos_squares, neg_squares = _square_steps(counts)
-    return _mean_variance(pos_squares, below - auc, counts.n_pos) + _mean_variance(
-        neg_squares, above - auc, counts.n_neg
+    tps, fps = (cumulated.astype(np.float64) for cumulated in (counts.tps, counts.fps))
+    # Ties count one half: the mean of what is above a bin and what is at or above it.
+    below = 1 - auc - (fps[1:] + fps[:-1]) / (2 * counts.n_neg)
+    above = (tps[1:] + tps[:-1]) / (2 * counts.n_pos) - auc
+    pos_squares = tps if counts.tps_squares is None else counts.tps_squares
+    neg_squares = fps if counts.fps_squares is None else counts.fps_squares
+    return _mean_variance(pos_squares, below, counts.n_pos) + _mean_variance(
+        neg_squares, above, counts.n_neg
     )
 
 
 def _mean_variance(squares: FloatArray, deviations: FloatArray, total: float) -> float:
-    """Return the variance of a weighted mean; with unit weights ``sum d^2 / (n (n - 1))``."""
-    share = float(squares.sum()) / total / total  # 1 / n with unit weights
-    return float(np.dot(squares, deviations**2)) / total / total / (1 - share)
+    """Return the variance of a weighted mean, with unit weights ``sum d^2 / (n (n - 1))``.
 
-
-def _square_steps(counts: ThresholdCounts) -> tuple[FloatArray, FloatArray]:
-    if counts.tps_squares is None or counts.fps_squares is None:
-        return counts.pos_steps.astype(np.float64), counts.neg_steps.astype(np.float64)
-    return np.diff(counts.tps_squares), np.diff(counts.fps_squares)
+    `squares` are the cumulated squared weights.
+    """
+    share = float(squares[-1]) / total / total  # 1 / n with unit weights
+    steps = squares[1:] - squares[:-1]
+    return float(np.dot(steps, deviations**2)) / total / total / (1 - share)
 
 
 def effective_sizes(counts: ThresholdCounts) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """Areas and shares that one number sums up, each with the bounds that binning leaves."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -113,14 +114,27 @@ class BinSteps:
     @classmethod
     def of(cls, counts: ThresholdCounts) -> Self:
         """Return the steps of counts. O(n_thresholds)."""
-        used = np.flatnonzero(counts.pos_steps)
+        pos = counts.pos_steps
+        used = np.flatnonzero(pos > 0)
         squares = counts.tps_squares
         return cls(
-            p=counts.pos_steps[used].astype(np.float64),
+            p=pos[used].astype(np.float64),
             n=counts.neg_steps[used].astype(np.float64),
             tp=counts.tps[used].astype(np.float64),
             fp=counts.fps[used].astype(np.float64),
             squares=None if squares is None else np.diff(squares)[used],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the bins of one or more, one after the other. O(total number of bins)."""
+        squares = [part.squares for part in parts if part.squares is not None]
+        return cls(
+            p=np.concatenate([part.p for part in parts]),
+            n=np.concatenate([part.n for part in parts]),
+            tp=np.concatenate([part.tp for part in parts]),
+            fp=np.concatenate([part.fp for part in parts]),
+            squares=np.concatenate(squares) if squares else None,
         )
 
     def as_one_tie(self) -> FloatArray:
@@ -164,6 +178,12 @@ class BinSteps:
 
 
 def _interleaved(p: FloatArray, n: FloatArray, tp: FloatArray, fp: FloatArray) -> FloatArray:
-    a = 1 + n / (p + 1)
-    c = (tp + fp) / a
-    return (p + (tp - c) * digamma_rise(1 + c, p)) / a
+    share = p + 1
+    share /= share + n  # 1 / a in DESIGN's words
+    start = (tp + fp) * share  # C / a
+    gains = tp - start
+    start += 1
+    gains *= digamma_rise(start, p)
+    gains += p
+    gains *= share
+    return gains
