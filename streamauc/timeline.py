@@ -26,7 +26,8 @@ from streamauc.tiers import Cover, Run, Tier
 
 _FAN_BITS = 2  # four children a node
 # How many classes the counts of a channel tell apart; others have two.
-_CLASSES = {"predicted": 1}
+LABELLED, PREDICTED = "labelled", "predicted"
+_CLASSES = {PREDICTED: 1}
 _NOWHERE = 2**62  # no pane has this index, nor has a node that begins with it
 
 
@@ -50,6 +51,11 @@ class _Level:
         """Return whether there is a pane in [first, stop). O(log n_panes)."""
         at = self.panes.bisect_left(first)
         return at < len(self.panes) and self.panes.keys()[at] < stop
+
+
+def n_classes_of(channel: str) -> int:
+    """Return how many classes the counts of a channel tell apart."""
+    return _CLASSES.get(channel, 2)
 
 
 class Timeline:
@@ -119,10 +125,7 @@ class Timeline:
 
         All are moved down, the last one up, so that each surviving pane lies between two.
         """
-        found = [tiers.snap(self.tiers, self.first, edge) for edge in edges[:-1]]
-        last_but_one = edges[-2] if len(edges) > 1 else edges[-1]
-        found.append(tiers.round_out(self.tiers, self.first, last_but_one, edges[-1])[1])
-        return sorted(set(found))
+        return snapped(self.tiers, self.first, edges)
 
     @property
     def oldest(self) -> float:
@@ -153,6 +156,43 @@ class Timeline:
             )
         self._put(self._levels(channel), *home, part)
 
+    def load(self, channel: str, tier: int, panes: Iterable[tuple[int, Storage]]) -> None:
+        """Take in panes where none were, and over which no node stands. O(n log n_panes)."""
+        self._levels(channel)[tier].panes.update(
+            (index, self._tally(channel, part)) for index, part in panes
+        )
+
+    def replace(self, channel: str, tier: int, index: int, part: Storage | None) -> None:
+        """Let a pane hold these counts and no others; None takes it away."""
+        levels = self._levels(channel)
+        if part is None:
+            levels[tier].panes.pop(index, None)
+        else:
+            levels[tier].panes[index] = self._tally(channel, part)
+        self._forget(levels, tier, index)
+
+    def unload(self, channel: str, tier: int, first: int, stop: int) -> None:
+        """Forget the panes in [first, stop), and the nodes that reach into their time. O(n_nodes).
+
+        They may be taken in again by `load`.
+        """
+        levels, seconds = self._levels(channel), self.tiers[tier].pane_seconds
+        panes = levels[tier].panes
+        for index in list(panes.irange(first, stop, inclusive=(True, False))):
+            del panes[index]
+        for level, above in zip(levels[tier:], self.tiers[tier:], strict=True):
+            low = first * seconds // above.pane_seconds
+            high = -(-stop * seconds // above.pane_seconds)
+            for height, node in list(level.nodes):
+                width = _FAN_BITS * height
+                if node << width < high and (node + 1) << width > low:
+                    del level.nodes[height, node]
+
+    def _tally(self, channel: str, part: Storage) -> Tally:
+        tally = Tally(self.scale, n_classes_of(channel))
+        tally.add(part)
+        return tally
+
     @property
     def nbytes(self) -> int:
         """Bytes held by panes and nodes."""
@@ -166,7 +206,7 @@ class Timeline:
     def _levels(self, channel: str) -> list[_Level]:
         levels = self._channels.get(channel)
         if levels is None:
-            n_classes = _CLASSES.get(channel, 2)
+            n_classes = n_classes_of(channel)
             levels = self._channels[channel] = [_Level(n_classes) for _ in self.tiers]
         return levels
 
@@ -331,3 +371,11 @@ def _height(index: int, stop: int) -> int:
         if index % size or index + size > stop:
             return level
         level += 1
+
+
+def snapped(spans: Sequence[Tier], first: Sequence[int], edges: Sequence[float]) -> list[int]:
+    """Return edges moved to those of surviving panes, as `Timeline.snapped` does."""
+    found = [tiers.snap(spans, first, edge) for edge in edges[:-1]]
+    last_but_one = edges[-2] if len(edges) > 1 else edges[-1]
+    found.append(tiers.round_out(spans, first, last_but_one, edges[-1])[1])
+    return sorted(set(found))

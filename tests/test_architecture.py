@@ -15,8 +15,8 @@ ROWS = (
     ("counts",),
     ("metrics",),
     ("change",),
-    ("tiers", "stats", "events", "clock", "window"),
-    ("timeline",),
+    ("tiers", "stats", "events", "clock", "window", "pairing"),
+    ("timeline", "store"),
     (
         "intake",
         "offered",

@@ -31,10 +31,13 @@ A *histogram* is a scale and counts. A *series* is a scale, the tiers, the class
 observed, the tallies, what waits to be joined and the panes, in the order of `encode_series`. A
 *detector* is its settings, its reference, what it has seen and its evidence, in the order of
 `encode_detector`.
+
+The panes of a store have a format of their own, which `codec.panes` describes.
 """
 
 from streamauc.codec.detector import DetectorState, decode_detector, encode_detector
 from streamauc.codec.fields import decode_varints, encode_varints
+from streamauc.codec.panes import decode_panes, encode_pane
 from streamauc.codec.series import (
     JoinState,
     SeriesState,
@@ -50,10 +53,12 @@ __all__ = [
     "SeriesState",
     "decode_detector",
     "decode_histogram",
+    "decode_panes",
     "decode_series",
     "decode_varints",
     "encode_detector",
     "encode_histogram",
+    "encode_pane",
     "encode_series",
     "encode_varints",
 ]
