@@ -88,16 +88,14 @@ def advance(detector: PaneDetector, panes: PaneStream) -> State:
 
 
 def _ended(detector: PaneDetector, panes: PaneStream) -> Iterator[tuple[int, Window]]:
-    """Yield the panes that ended since the last one closed, and hold events."""
+    """Yield the panes that ended since the last one closed."""
     seconds = detector.pane_seconds
     last = detector.last_pane
     if panes.begin == math.inf:
         return
     first = int(panes.begin // seconds) if last is None else last + 1
     for index in range(first, int(panes.now // seconds)):
-        window = panes.read(index * seconds, (index + 1) * seconds)
-        if window.coverage >= 0:  # not of a pane without any event
-            yield index, window
+        yield index, panes.read(index * seconds, (index + 1) * seconds)
 
 
 def _coverage(detector: PaneDetector, panes: PaneStream, window: Window) -> float:
@@ -106,6 +104,8 @@ def _coverage(detector: PaneDetector, panes: PaneStream, window: Window) -> floa
     What is to be told is whether labels of that age are there. A pane of a few events tells it
     badly, and to wait until each single one has its last labels would take very long.
     """
+    if math.isnan(window.coverage):
+        return 1.0  # without any event there is no label to wait for
     found, end = window, window.end
     while (
         found.coverage < detector.min_coverage

@@ -13,6 +13,7 @@ import numpy as np
 
 from streamauc._check import FloatArray, fraction
 from streamauc.accumulator import Accumulator
+from streamauc.histogram import ScoreHistogram
 from streamauc.scale import Scale
 
 # Delays are binned 32 to an octave: within 3 %.
@@ -46,6 +47,14 @@ class DelayLog:
         if delays:
             seconds, labels = np.array(delays).T
             self._arrived.update_many(labels.astype(np.int64), np.maximum(seconds, 0.0))
+
+    def to_bytes(self) -> bytes:
+        """Return what was counted, as `codec` writes it down."""
+        return self._arrived.histogram().to_bytes()
+
+    def merge(self, data: bytes) -> None:
+        """Add what another log counted. Raises ValueError for other bytes."""
+        self._arrived.merge(ScoreHistogram.from_bytes(data))
 
     def usual(self, share: float) -> float:
         """Return the delay within which a share of the labels that came did so; 0 without any."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from streamauc import _time, codec
 from streamauc._time import CalendarStep, Duration, Timestamp
@@ -20,6 +20,9 @@ from streamauc.predictions import PredictionRecorder
 from streamauc.recorder import BadEvents, Now
 from streamauc.stats import Stats
 from streamauc.window import Window
+
+if TYPE_CHECKING:
+    from streamauc.storing import Storing
 
 
 class Monitor(PredictionRecorder):
@@ -56,18 +59,18 @@ class Monitor(PredictionRecorder):
         self._check_open()
         if other is self:
             raise ValueError("other must be another monitor, got this one")
+        if self._storing is not None and self._storing.is_same(other._storing):
+            raise ValueError("other must be of another series, got one that shares all counts")
         state = other.state()
         parts = rebinned(state, self.scale, self.tiers)
-        with self._lock:
-            self._fold_all()
-            self._ledger.absorb(state, parts)
+        with self._answering() as ledger:
+            ledger.absorb(state, parts)
             self._refresh_limit()
 
     def state(self) -> SeriesState:
         """Return everything counted so far, as `codec` writes it down. O(total size)."""
-        with self._lock:
-            self._fold_all()
-            return self._ledger.state(self._rules.classes)
+        with self._answering() as ledger:
+            return ledger.state(self._rules.classes)
 
     def to_bytes(self) -> bytes:
         """Return everything counted so far in the format that `codec` describes.
@@ -115,8 +118,9 @@ class Monitor(PredictionRecorder):
         return monitor
 
     def __reduce__(self) -> tuple[Callable[..., "Monitor"], tuple[object, ...]]:
+        make: Callable[..., Monitor] = Monitor if self._storing else Monitor.from_bytes
         restore = functools.partial(
-            Monitor.from_bytes,
+            make,
             clock=self._source,
             max_ahead=self._max_ahead,
             bad="skip" if self._skip else "raise",
@@ -125,7 +129,28 @@ class Monitor(PredictionRecorder):
             max_early=self._bounds["max_early"],
             max_resolved=self._bounds["max_resolved"],
         )
-        return restore, (self.to_bytes(),)
+        if self._storing is None:
+            return restore, (self.to_bytes(),)
+        return self._reduced(self._storing, restore)
+
+    def _reduced(
+        self, storing: "Storing", make: "functools.partial[Monitor]"
+    ) -> tuple[Callable[..., "Monitor"], tuple[object, ...]]:
+        """Return what makes another writer of the same series, with the same settings."""
+        from streamauc.storing import reopened
+
+        with self._answering():
+            pass  # so that the copy answers the same, if what waits can be written
+        make = functools.partial(
+            make,
+            scale=self.scale,
+            tiers=tuple((tier.pane_seconds, tier.keep) for tier in self.tiers),
+            classes=self._rules.classes,
+            series=storing.series,
+            flush_seconds=storing.flush_seconds,
+            max_unwritten=storing.max_unwritten,
+        )
+        return reopened, (make, storing.opener(), self._flush_on_sigterm)
 
     def window(
         self,
@@ -145,10 +170,9 @@ class Monitor(PredictionRecorder):
         covers. O(log n_panes) parts.
         """
         _check_coverage(min_coverage)
-        with self._lock:  # a poll that comes during a fold waits for it, so it misses nothing
-            self._fold_all()
-            now = self._ledger.advance()
-            return self._ledger.window(*_span(start, end, last, offset, now), min_coverage)
+        with self._answering() as ledger:
+            now = ledger.advance()
+            return ledger.window(*_span(start, end, last, offset, now), min_coverage)
 
     def history(
         self,
@@ -170,9 +194,8 @@ class Monitor(PredictionRecorder):
         zone = UTC if tz is None else _time.time_zone(tz)
         low = None if start is None else _time.seconds("start", start)
         high = None if end is None else _time.seconds("end", end)
-        with self._lock:
-            self._fold_all()
-            windows = self._ledger.windows(step, low, high, zone, min_coverage)
+        with self._answering() as ledger:
+            windows = ledger.windows(step, low, high, zone, min_coverage)
         return History(windows, tuple(metrics))
 
     def advance(self, detector: PaneDetector) -> State:
@@ -186,9 +209,8 @@ class Monitor(PredictionRecorder):
         tier, kept that long. O(panes since the last call).
         """
         check_grain(detector, self.tiers)
-        with self._lock:
-            self._fold_all()
-            return self._ledger.step(detector)
+        with self._answering() as ledger:
+            return ledger.step(detector)
 
     def label_delay(self, share: float = 0.95) -> LabelDelay:
         """Return the delay within which a share of the labels arrive, overall and by class.
@@ -196,23 +218,20 @@ class Monitor(PredictionRecorder):
         Windows that end that long ago are mature: ``window(last=..., offset=...)``.
         O(n_open log n_open).
         """
-        with self._lock:
-            self._fold_all()
-            return self._ledger.label_delay(share)
+        with self._answering() as ledger:
+            return ledger.label_delay(share)
 
     @property
     def stats(self) -> Stats:
         """What became of every event offered so far."""
-        with self._lock:
-            self._fold_all()
-            return self._ledger.stats()
+        with self._answering() as ledger:
+            return ledger.stats()
 
     @property
     def nbytes(self) -> int:
         """Bytes held by the counts; bounded by bins x panes, whatever the traffic."""
-        with self._lock:
-            self._fold_all()
-            return self._ledger.nbytes
+        with self._answering() as ledger:
+            return ledger.nbytes
 
     def __enter__(self) -> Self:
         return self

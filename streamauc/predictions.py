@@ -34,7 +34,7 @@ class PredictionRecorder(Recorder):
                 and -_time.MAX_TIME < moment < self._limit
             )
             if usual:
-                hash(key)
+                self._check_key(key)
         except (TypeError, ValueError, ArithmeticError, Warning):
             usual = False
         if usual:
@@ -49,7 +49,7 @@ class PredictionRecorder(Recorder):
         self._check_open()
         argument = "key"
         try:
-            _check_key(key)
+            self._check_hashable(key)
             argument = "score"
             value = self._check_score(score)
             argument = "timestamp"
@@ -76,7 +76,7 @@ class PredictionRecorder(Recorder):
         self._check_open()
         argument = "key"
         try:
-            _check_key(key)
+            self._check_hashable(key)
             argument = "label"
             known = self._check_label(label)
         except (TypeError, ValueError):
@@ -96,7 +96,7 @@ class PredictionRecorder(Recorder):
         Bad rows as in `update_many`.
         """
         self._check_open()
-        given = _key_list(keys)
+        given = self._key_list(keys)
         rows, events, rejected = check_predictions(
             self._rules, y_score, timestamps, skip=self._skip
         )
@@ -108,15 +108,27 @@ class PredictionRecorder(Recorder):
     def resolve_many(self, keys: Sequence[Hashable], y_true: ArrayLike) -> None:
         """Say which labels predictions got, as `resolve` does for one. O(n_samples)."""
         self._check_open()
-        given = _key_list(keys)
+        given = self._key_list(keys)
         rows, classes, rejected = check_labels(self._rules, y_true, skip=self._skip)
         _check_key_length(given, "y_true", classes.size + rejected.total())
         labels = classes.astype(np.float64).tolist()
         self._keyed.extend((None, Labels(_chosen(given, rows), labels)))
         self._arrive(Batch(rejected=rejected))
 
+    def _check_hashable(self, key: Hashable) -> None:
+        if not _is_hashable(key):
+            raise TypeError(f"key must be hashable, got {key!r}")
+        self._check_key(key)
 
-def _key_list(keys: Sequence[Hashable]) -> list[Hashable]:
+    def _key_list(self, keys: Sequence[Hashable]) -> list[Hashable]:
+        """Return keys as a list of Python's own objects, each of them fit to be one."""
+        found = _listed(keys)
+        for key in found if self._storing is not None else ():
+            self._check_key(key)
+        return found
+
+
+def _listed(keys: Sequence[Hashable]) -> list[Hashable]:
     """Return keys as a list of Python's own objects, each of them hashable."""
     if not isinstance(keys, Iterable) or (isinstance(keys, np.ndarray) and keys.ndim != 1):
         raise TypeError(f"keys must be a sequence of hashables, got {keys!r}")
@@ -136,11 +148,6 @@ def _is_hashable(key: Hashable) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _check_key(key: Hashable) -> None:
-    if not _is_hashable(key):
-        raise TypeError(f"key must be hashable, got {key!r}")
 
 
 def _check_key_length(keys: Sequence[Hashable], other: str, size: int) -> None:

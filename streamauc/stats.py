@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-REASONS = ("score", "label", "timestamp", "weight", "key")
+REASONS = ("score", "label", "timestamp", "weight", "key", "store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,8 @@ class Stats:
 
     * `n_accepted`: counted, by `update` or as a prediction.
     * `n_rejected`: bad and left out (only with ``bad="skip"``), labels of predictions among
-      them, by reason in `rejected`.
+      them, by reason in `rejected`; ``store`` are predictions and labels for which there was no
+      room while the store could not be written.
     * `n_expired`: older than every tier.
     * `n_ahead`: from too far in the future.
 

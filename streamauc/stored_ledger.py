@@ -1,0 +1,433 @@
+"""The ledger of a monitor with a store: what comes waits in memory until it is written."""
+
+import logging
+import math
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
+
+import numpy as np
+
+from streamauc.clock import Clock, EventClock
+from streamauc.codec import SeriesState
+from streamauc.events import PaneCounter
+from streamauc.histogram import ScoreHistogram
+from streamauc.join import JoinDelta, LabelJoin, Labels, Predictions, runs
+from streamauc.ledger import Fresh, Ledger, Panes, events_of
+from streamauc.maturity import DelayLog, LabelDelay
+from streamauc.reader import DELAYS, delay_log, origin_of, stored_stats
+from streamauc.stats import Stats, Tallies
+from streamauc.store import Store, StoredSeries, catalogue
+from streamauc.store.change import Batch, SeriesChange
+from streamauc.store.entries import StoredJoin
+from streamauc.store.entry_rows import OPEN
+from streamauc.store.entry_table import EntryTable
+from streamauc.tiers import Tier
+from streamauc.timeline import LABELLED, PREDICTED, Timeline
+from streamauc.unwritten import Backlog, JoinBounds, Positions, Unwritten
+from streamauc.window import Window
+
+_LOG = logging.getLogger("streamauc")
+_FLUSHES = "flushes"  # tallied beside the events, to recognise a flush that got through
+_ENTRY_BYTES = 200
+
+
+class StoredLedger(Ledger):
+    """Keeps what comes until `take` and `write` put it into a store, and answers from there."""
+
+    def __init__(
+        self,
+        counter: PaneCounter,
+        clock: Clock,
+        spans: tuple[Tier, ...],
+        store: Store,
+        series: StoredSeries,
+        bounds: JoinBounds,
+        max_unwritten: int,
+    ) -> None:
+        super().__init__(counter, clock, spans)
+        self._store = store
+        self._series = series
+        self._bounds = bounds
+        self._max_unwritten = max_unwritten
+        self._writer = os.urandom(8).hex()
+        self._has_written = False
+        self._origin = origin_of(store, series)
+        self._unwritten = self._nothing()
+        self._backlog = Backlog(self._nothing)
+        self._latest = -math.inf  # what time the store tells
+        self._told = ""
+
+    @property
+    def series(self) -> StoredSeries:
+        """The keeper of the series on disk."""
+        return self._series
+
+    def _nothing(self) -> Unwritten:
+        return Unwritten(Timeline(self._scale, self._tiers))
+
+    @property
+    def _keeper(self) -> StoredSeries:
+        return self._series
+
+    @property
+    def _has_predictions(self) -> bool:
+        return PREDICTED in self._series.channels
+
+    def _keep(self, panes: Fresh, scores: Callable[[], Fresh]) -> None:  # noqa: ARG002 - once written
+        self.tallies, tallies = Tallies(), self.tallies
+        self._unwritten.tallies.add(tallies.counts)
+        self._unwritten.counts.add(LABELLED, panes)
+
+    def count_keyed(self, arrivals: Sequence[Hashable], *, are_all: bool) -> None:
+        """Take in predictions and labels, to be joined when they are written. O(n).
+
+        Those for which there is no room are counted under ``store`` and left out.
+        """
+        for run in runs(arrivals):
+            room = max(0, self._max_unwritten - self.n_waiting)
+            self.tallies.add({"store": max(0, len(run.keys) - room)})
+            kept = run if len(run.keys) <= room else _first(run, room)
+            if not kept.keys:
+                continue
+            if isinstance(kept, Labels):
+                self._unwritten.keyed.append((kept, self._known_at()))
+            else:
+                kept = Predictions(*self._admitted(kept))
+                self._unwritten.keyed.append(kept)
+            self._unwritten.n_keyed += len(kept.keys)
+        if are_all:
+            self._joined_at = self.clock.now()
+
+    @property
+    def n_waiting(self) -> int:
+        """How many predictions and labels wait to be written."""
+        return self._unwritten.n_keyed + self._backlog.n_keyed
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether there is little room left, so that it is better to write soon."""
+        return 2 * self.n_waiting > self._max_unwritten
+
+    def advance(self) -> float:
+        """Return the time; panes expire when something is written."""
+        return self.clock.now()
+
+    def catch_up(self) -> None:
+        """Let the time be at least what the store told when `look` looked."""
+        self.clock.catch_up(self._latest)
+
+    def take(self) -> None:
+        """Take what has been counted by now, to be written."""
+        found, self._unwritten = self._unwritten, self._nothing()
+        found.tallies.add(self.tallies.counts)
+        self.tallies = Tallies()
+        found.latest = self.clock.latest
+        self._backlog.take(found)
+
+    # From here on with the lock of whoever writes, and without the monitor's: events go on
+    # coming in while a disk is slow.
+
+    def look(self) -> None:
+        """See what time the store tells."""
+        try:
+            self._latest = self._series.facts.latest
+        except (OSError, ValueError) as error:
+            _LOG.debug("%s", error)  # whoever writes or answers will raise it
+
+    def seal(self, positions: Positions | None) -> None:
+        """Let be written what has come by now; not without positions if there ever were any."""
+        self._backlog.seal(positions)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something has not been written that came before this answer was asked for."""
+        return not self._backlog.is_nothing
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is something to write."""
+        return self._backlog.is_ready
+
+    def is_overdue(self) -> bool:
+        """Return whether a prediction has waited too long for its label. O(log n_open)."""
+        if self._bounds.label_ttl == math.inf:
+            return False
+        oldest = self._oldest_open()
+        return oldest is not None and oldest < self._now() - self._bounds.label_ttl
+
+    def _oldest_open(self) -> float | None:
+        """Return the time of the prediction that has been open for longest."""
+        with self._store.database.read() as connection:
+            row = catalogue.find(connection, self._name)
+            if row is None:
+                return None
+            table = EntryTable(connection, row.id, self._name)
+            line = table.line(OPEN, table.totals().first[OPEN])
+            return next((entry.placed.real for entry in line), None)
+
+    def write(self) -> None:
+        """Write what is sealed into the store, in one transaction with its positions.
+
+        It is there wholly when this returns, and not at all when it raises; but for a failure of
+        the commit itself, of which the next try finds out.
+        """
+        horizons = self._backlog.horizons
+        if horizons is not None:  # where panes have expired here, they must have there
+            self._series.advance_to(horizons)
+        with self._store.write() as batch:
+            change = self._series.on(batch)
+            self._latest = change.row.facts.latest
+            number = change.tallies_of(self._writer).get(_FLUSHES, 0) + 1
+            unwritten = self._backlog.begin(number)
+            self._put(batch, change, unwritten)
+            self._backlog.commit(number)
+        self._backlog.end()
+        self._has_written = True
+
+    def roll_up(self) -> None:
+        """Let panes expire that are too old by now; what can't be done now is done later."""
+        now = self._latest if isinstance(self.clock, EventClock) else self.clock.latest
+        if now == -math.inf:
+            return
+        try:
+            self._series.advance(now)
+        except (OSError, ValueError, RuntimeError) as error:
+            self._tell_once(f"panes could not be rolled up: {error}")
+
+    def _now(self) -> float:
+        """Return the time, by an event clock that of what is written or about to be."""
+        if not isinstance(self.clock, EventClock):
+            return self.clock.now()
+        return self._latest if self._latest > -math.inf else 0.0
+
+    def _tell_once(self, message: str) -> None:
+        if message != self._told:
+            _LOG.warning("%s", message)
+        self._told = message
+
+    def _put(self, batch: Batch, change: SeriesChange, unwritten: Unwritten) -> None:
+        is_event = isinstance(self.clock, EventClock)
+        self._latest = max(self._latest, unwritten.latest if is_event else self.clock.latest)
+        delta = JoinDelta()
+        join = self._join(change)
+        for run in unwritten.keyed:
+            if isinstance(run, Predictions):
+                join.predict(run.keys, run.placed, delta)
+            else:
+                labels, known_at = run
+                join.resolve(labels.keys, labels.labels, known_at, delta)
+        join.expire(self._now(), delta)
+        tallies = Counter(unwritten.tallies.counts)
+        is_predicting = bool(delta.predicted) or PREDICTED in change.channels
+        if is_predicting:
+            self._begin_predictions(change)
+        self._drop(_put_counts(change, unwritten.counts, is_predicting=is_predicting), tallies)
+        self._put_delta(change, delta, tallies)
+        self._put_delays(batch, delta)
+        tallies[_FLUSHES] += 1
+        self._tell(change, tallies)
+        for name, value in unwritten.positions.items():
+            batch.position(name, value)
+
+    def _begin_predictions(self, change: SeriesChange) -> None:
+        """Let PREDICTED count what came before the first prediction, too."""
+        if PREDICTED not in change.channels:
+            for tier, index, part in self._series.panes(LABELLED):
+                change.inherit(PREDICTED, tier, index, part.pooled().stored)  # on its own scale
+
+    def _put_delta(self, change: SeriesChange, delta: JoinDelta, tallies: Counter[str]) -> None:
+        tallies.update(delta.tallies)
+        tallies["accepted"] += len(delta.predicted)
+        if delta.predicted:
+            predicted = events_of(delta.predicted, 0.0)
+            self._since = min(self._since, predicted.earliest)
+            self._drop(change.add(PREDICTED, self._scores.count(predicted)), tallies)
+        for label in (0.0, 1.0):
+            found = [placed for placed, known in delta.labelled if known == label]
+            if found:
+                change.add(LABELLED, self._counter.count(events_of(found, label)))
+        for placed, label in delta.unlabelled:
+            change.remove(LABELLED, self._counter.count(events_of([placed], label)))
+
+    def _drop(self, n_dropped: int, tallies: Counter[str]) -> None:
+        """Count as expired what is older than every pane that the store still keeps.
+
+        Of events with weights their number is not known any more.
+        """
+        n_dropped = min(n_dropped, tallies["accepted"])
+        tallies["accepted"] -= n_dropped
+        tallies["expired"] += n_dropped
+
+    def _put_delays(self, batch: Batch, delta: JoinDelta) -> None:
+        if delta.delays:
+            log = DelayLog()
+            log.add(delta.delays)
+            found = batch.load(DELAYS, self._name)
+            if found is not None:
+                log.merge(found.body)
+            batch.save(DELAYS, self._name, log.to_bytes(), self._wall())
+
+    def _tell(self, change: SeriesChange, tallies: Counter[str]) -> None:
+        change.tally(
+            self._writer,
+            tallies,
+            now=self._wall(),
+            latest=self._latest if self._latest > -math.inf else None,
+            since=self._since if self._since < math.inf else None,
+        )
+
+    def close(self) -> None:
+        """Write down that this writer has ended."""
+        self._tell_of_rest()
+        if not self._has_written:
+            return
+        try:
+            self._series.close_writer(self._writer, self._wall())
+        except (OSError, ValueError, RuntimeError) as error:
+            _LOG.warning("the end of a writer could not be written down: %s", error)
+
+    def _tell_of_rest(self) -> None:
+        rest = self._backlog.rest
+        if rest is not None:
+            _LOG.warning(
+                "what came after the last position was not written: %d events, %d predictions and"
+                " labels; read them again from that position",
+                rest.tallies.counts["accepted"],
+                rest.n_keyed,
+            )
+
+    def _wall(self) -> float:
+        """Return the time by which others see when this writer wrote last."""
+        return time.time() if isinstance(self.clock, EventClock) else self.clock.now()
+
+    @property
+    def _name(self) -> str:
+        return self._series.name
+
+    def _join(self, change: SeriesChange) -> LabelJoin:
+        bounds = self._bounds
+        store = StoredJoin(
+            change.connection,
+            change.series_id,
+            max_pending=bounds.max_pending,
+            max_early=bounds.max_early,
+            max_resolved=bounds.max_resolved,
+            labels=self._name,
+        )
+        return LabelJoin(store, bounds.label_ttl)
+
+    def window(self, start: float, end: float, min_coverage: float = 0.0) -> Window:
+        """Return the window of a span, rounded outwards, from all writers' events."""
+        with self._series.moment():
+            return super().window(start, end, min_coverage)
+
+    def moment(self) -> AbstractContextManager[object]:
+        """Answer everything within by the same state of the store."""
+        return self._series.moment()
+
+    @property
+    def observed_since(self) -> float:
+        """When counting began, whoever counted."""
+        return min(self._since, self._series.facts.since)
+
+    @property
+    def _more_caveats(self) -> tuple[str, ...]:
+        return ("unwritten",) if self.is_behind else ()
+
+    def _delay_log(self) -> DelayLog:
+        return delay_log(self._store, self._series)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by what has not been written."""
+        return self._backlog.nbytes + _ENTRY_BYTES * self._backlog.n_keyed
+
+    def stats(self) -> Stats:
+        """Return what became of every event of every writer so far.
+
+        Predictions and labels that are not written yet are not among them.
+        """
+        return stored_stats(self._series, self._backlog.tallies)
+
+    def label_delay(self, share: float) -> LabelDelay:
+        """Return the delay within which a share of the labels arrive. O(n_open log n_open)."""
+        now = self.clock.now()
+        with self._series.moment():
+            opened = self._series.entries().opened
+            ages = np.array([now - placed.real for _, placed in opened])
+            return self._delay_log().estimate(share, ages)
+
+    def state(self, classes: tuple[object, object] | None) -> SeriesState:
+        """Return everything that the store holds of the series. O(total size)."""
+        with self._series.moment():
+            facts = self._series.facts
+            return SeriesState(
+                scale=facts.scale,
+                event_clock=isinstance(self.clock, EventClock),
+                tiers=tuple((tier.pane_seconds, tier.keep) for tier in self._tiers),
+                classes=classes,
+                observed_since=self.observed_since,
+                latest=facts.latest,
+                horizons=facts.first,
+                tallies={k: v for k, v in self._series.tallies().items() if k != _FLUSHES},
+                join=self._series.entries(),
+                panes=[
+                    (channel, tier, index, part.wide)
+                    for channel in self._series.channels
+                    for tier, index, part in self._series.panes(channel)
+                ],
+            )
+
+    def absorb(self, state: SeriesState, parts: Panes) -> None:
+        """Add what `rebinned` made of another ledger's state, in one transaction."""
+        self._latest = max(self._latest, state.latest)
+        self.catch_up()
+        self._since = min(self._since, state.observed_since)
+        self._series.advance_to(state.horizons)
+        with self._store.write() as batch:
+            change = self._series.on(batch)
+            self._put_parts(change, parts)
+            delta = JoinDelta()
+            self._join(change).absorb(state.join, self._known_at(), delta)
+            tallies = Counter(state.tallies)
+            self._put_delta(change, delta, tallies)
+            self._tell(change, tallies)
+        self._has_written = True
+
+    def _put_parts(self, change: SeriesChange, parts: Panes) -> None:
+        theirs = any(channel == PREDICTED for channel, *_ in parts)
+        if theirs:
+            self._begin_predictions(change)
+        for channel, tier, index, part in parts:
+            change.put(channel, tier, index, part.stored)
+            if PREDICTED in change.channels and not theirs:
+                change.put(PREDICTED, tier, index, part.pooled().stored)
+
+
+def _put_counts(change: SeriesChange, counts: Timeline, *, is_predicting: bool) -> int:
+    """Count what came; return how many events are older than every pane that survives."""
+    n_dropped = 0
+    for tier, index, part in counts.panes(LABELLED):
+        if is_predicting:
+            _put_pane(change, PREDICTED, tier, index, part.pooled())
+        n_dropped += _put_pane(change, LABELLED, tier, index, part)
+    return n_dropped
+
+
+def _put_pane(
+    change: SeriesChange, channel: str, tier: int, index: int, part: ScoreHistogram
+) -> int:
+    if tier == 0:
+        return change.add(channel, [(index, part.stored)])
+    change.put(channel, tier, index, part.stored)
+    return 0
+
+
+def _first(run: Predictions | Labels, n_entries: int) -> Predictions | Labels:
+    """Return the first entries of a run."""
+    if isinstance(run, Labels):
+        return Labels(run.keys[:n_entries], run.labels[:n_entries])
+    return Predictions(run.keys[:n_entries], run.placed[:n_entries])

@@ -1,0 +1,317 @@
+"""Rules on a store: the states of memory, shared by all who judge, each pane stepped once."""
+
+import itertools
+import json
+import multiprocessing
+import sqlite3
+import threading
+
+import numpy as np
+import pytest
+
+from streamauc import Monitor, PrevalenceDetector
+from streamauc.rules.backtest import Stepper
+from streamauc.rules.document import parse
+from streamauc.rules.memory import MonitorSource
+from streamauc.rules.model import Key, series_key
+from streamauc.rules.record import State
+from streamauc.rules.stored import StoreSource, acknowledge, evaluate_stored, state_history
+from streamauc.store import DamageError, Store
+
+LABELS = {"model": "fraud"}
+PANE = 300
+RULES = """
+[budget]
+false_alarm_every = "10d"
+
+[[rule]]
+alert = "Ranking"
+metric = "roc_auc"
+window = "2h"
+below = 0.7
+clear_above = 0.75
+for = "20m"
+keep_firing_for = "30m"
+
+[[rule]]
+alert = "Ratio"
+detector = "prevalence"
+reference = "before"
+pane = "5m"
+
+[[rule]]
+alert = "Moved"
+metric = "prevalence_difference"
+reference = "before"
+window = "2h"
+above = 0.05
+by = "bound"
+
+[[rule]]
+alert = "Silent"
+metric = "newest_event_age"
+above = 3600
+
+[[rule]]
+alert = "Rejected"
+metric = "rejected_share"
+above = 0.5
+"""
+
+
+class Clock:
+    def __init__(self, now=0.0):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
+def stream(seed, *, n_panes=120):
+    """Yield (pane, labels, scores): the ratio moves, the ranking goes, and there is silence."""
+    rng = np.random.default_rng(seed)
+    for pane in range(n_panes):
+        n = 0 if 90 <= pane < 110 else 60
+        labels = rng.random(n) < (0.2 if pane < 40 else 0.35)
+        quality = 0.3 if pane < 60 else 0.0
+        scores = np.clip(rng.random(n) * 0.7 + quality * labels, 0, 1)
+        yield pane, labels.astype(int), scores
+
+
+def stored(path, clock, **options):
+    return Monitor(clock=clock, store=path, series=LABELS, bad="skip", **options)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_store_judges_as_memory_does(tmp_path, seed):
+    """Every state of every rule after every pane, reopened in between as a cron job does."""
+    file = parse(RULES)
+    clock = Clock()
+    memory = Monitor(clock=clock, bad="skip")
+    disk = stored(tmp_path / "m.db", clock)
+    stepper = None
+    seen = set()
+    for pane, labels, scores in stream(seed):
+        times = pane * PANE + np.linspace(0, PANE - 1, labels.size)
+        clock.now = (pane + 1) * PANE
+        for monitor in (memory, disk):
+            monitor.update_many(labels, scores, times)
+            monitor.update(1, 7.0, clock.now)  # bad, and counted
+            monitor.flush()
+        if pane < 20:
+            continue
+        if stepper is None:
+            before = memory.window(0, 20 * PANE)
+            stepper = Stepper(file, Moved(memory, clock, before))
+            with Store(tmp_path / "m.db") as store:
+                store.reference("before", before.histogram, start=0, end=20 * PANE)
+        expected = stepper.step(clock.now)
+        with Store(tmp_path / "m.db") as store:
+            found = evaluate_stored(file, store, clock=clock)
+        assert [one.key for one in found] == [one.key for one in expected]
+        for one, other in zip(found, expected, strict=True):
+            assert one.record.state is other.record.state, (pane, one.record, other.record)
+            assert one.record.reason == other.record.reason
+            seen.add((one.rule.alert, one.state))
+    assert ("Ranking", State.FIRING) in seen
+    assert ("Ranking", State.PENDING) in seen
+    assert ("Ratio", State.FIRING) in seen
+    assert ("Moved", State.FIRING) in seen
+    assert ("Silent", State.FIRING) in seen
+    with Store(tmp_path / "m.db") as store:
+        for rule in file.rules:
+            ours = [(key, change.after) for key, change in state_history(store, rule.id)]
+            theirs = [(k, c.after) for k, c in stepper.changes if k.rule == rule.id]
+            assert ours == theirs
+
+
+class Moved(MonitorSource):
+    """A source in memory whose clock the test moves."""
+
+    def __init__(self, monitor, clock, before):
+        super().__init__([(LABELS, monitor)], clock=clock, references={"before": before.histogram})
+
+    def move(self, now):
+        assert now == self.now()
+
+
+@pytest.fixture
+def filled(tmp_path):
+    path = tmp_path / "m.db"
+    with Monitor(clock="event", store=path, series=LABELS) as monitor:
+        for pane, labels, scores in stream(1):
+            monitor.update_many(labels, scores, np.full(labels.size, pane * PANE + 1.0))
+        before = monitor.window(0, 20 * PANE)
+        with Store(path) as store:
+            store.reference("before", before.histogram, start=0, end=20 * PANE)
+    return path
+
+
+def test_many_who_check_at_once_agree(filled):
+    """A cron job and a server: each change of state is there once, each pane is stepped once."""
+    file = parse(RULES)
+    errors = []
+
+    def check(number):
+        try:
+            with Store(filled) as store:
+                for step in range(20, 80):
+                    evaluate_stored(file, store, clock=Clock(step * PANE + float(number)))
+        except BaseException as error:  # noqa: BLE001 - told in the main thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=check, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert not errors
+    with Store(filled) as store:
+        for rule in file.rules:
+            changes = [change for _, change in state_history(store, rule.id)]
+            for one, other in itertools.pairwise(changes):
+                assert one.after is other.before
+        document = store.load("detector", f"Ratio{{}} {series_key(LABELS)}")
+        _, _, body = document.body.partition(b"\n")
+        assert PrevalenceDetector.from_bytes(body).last_pane <= 79
+
+
+def _check_once(path, now):
+    with Store(path) as store:
+        evaluate_stored(parse(RULES), store, clock=Clock(now))
+
+
+def test_processes_agree(filled):
+    """The detector's evidence after many processes polled is that of one who polled alone."""
+    context = multiprocessing.get_context("spawn")
+    for step in range(30, 60, 10):
+        workers = [
+            context.Process(target=_check_once, args=(filled, step * PANE + 1.0)) for _ in range(3)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+            assert worker.exitcode == 0
+    with Store(filled) as store:
+        name = f"Ratio{{}} {series_key(LABELS)}"
+        shared = store.load("detector", name).body
+        with store.write() as batch:
+            batch.delete("detector", name)
+            batch.delete("rule", "Ratio{}")
+        for step in range(30, 60, 10):
+            evaluate_stored(parse(RULES), store, clock=Clock(step * PANE + 1.0))
+        assert store.load("detector", name).body == shared
+
+
+def test_other_settings_start_a_detector_anew(filled):
+    changed = RULES.replace('pane = "5m"', 'pane = "10m"')
+    with Store(filled) as store:
+        for text in (RULES, changed):
+            evaluate_stored(parse(text), store, clock=Clock(40 * PANE))
+        body = store.load("detector", f"Ratio{{}} {series_key(LABELS)}").body
+
+    assert '"pane_seconds": 600' in json.loads(body.split(b"\n")[0])["settings"]
+
+
+def test_a_reference_that_was_replaced_starts_a_detector_anew(filled):
+    """After retraining, evidence against the old class ratio says nothing."""
+    bodies = []
+    with Store(filled) as store:
+        for _ in range(2):
+            evaluate_stored(parse(RULES), store, clock=Clock(40 * PANE))
+            bodies.append(store.load("detector", f"Ratio{{}} {series_key(LABELS)}").body)
+            found = store.reference("before")
+            store.reference("before", found.histogram, start=0, end=20 * PANE, replace=True, at=1.0)
+
+    assert bodies[0] != bodies[1]
+
+
+def test_a_reference_that_is_missing_is_the_error_of_its_rules(filled):
+    text = RULES.replace('reference = "before"', 'reference = "bevore"')
+    with Store(filled) as store:
+        found = {
+            one.rule.alert: one for one in evaluate_stored(parse(text), store, clock=Clock(9e3))
+        }
+
+    assert found["Moved"].state is State.ERROR
+    assert "there is before" in found["Moved"].record.reason
+    assert found["Silent"].state is State.OK
+
+
+def test_a_seasonal_reference_is_read_pane_by_pane(filled):
+    text = RULES.replace('pane = "5m"', 'pane = "5m"\noverdispersion = "estimate"')
+    with Store(filled) as store:
+        source = StoreSource(store, clock=Clock(9_000.0))
+        panes = source.reference_panes("before", LABELS, PANE)
+        found = {
+            one.rule.alert: one for one in evaluate_stored(parse(text), store, clock=Clock(9e3))
+        }
+
+    assert len(panes.panes) == 20
+    assert found["Ratio"].state is not State.ERROR, found["Ratio"].record.reason
+
+
+def test_writers_that_closed_are_not_missed(tmp_path):
+    clock = Clock(1_000.0)
+    one, other = (stored(tmp_path / "m.db", clock) for _ in range(2))
+    for monitor in (one, other):
+        monitor.update(1, 0.5)
+        monitor.flush()
+    other.close()
+    clock.now = 1_300.0
+    with Store(tmp_path / "m.db") as store:
+        health = StoreSource(store, clock=clock).health(LABELS)
+
+    assert list(health.writers.values()) == [300.0]
+    assert health.n_offered == 2
+    one.close()
+
+
+@pytest.mark.parametrize("kind", ["rule", "detector"])
+def test_altered_states_are_damage(filled, kind):
+    """Never judged by: a check that can't read its states says so."""
+    with Store(filled) as store:
+        evaluate_stored(parse(RULES), store, clock=Clock(40 * PANE))
+    connection = sqlite3.connect(filled)
+    connection.execute("UPDATE document SET body = body || x'20' WHERE kind = ?", (kind,))
+    connection.commit()
+    connection.close()
+    with Store(filled) as store:
+        if kind == "rule":
+            with pytest.raises(DamageError, match="document"):
+                evaluate_stored(parse(RULES), store, clock=Clock(41 * PANE))
+        else:
+            found = {
+                one.rule.alert: one
+                for one in evaluate_stored(parse(RULES), store, clock=Clock(41 * PANE))
+            }
+            assert found["Ratio"].state is State.ERROR
+            assert "DamageError" in found["Ratio"].record.reason
+            assert found["Ranking"].state is not State.ERROR
+
+
+def test_keys_are_those_of_the_rules(filled):
+    with Store(filled) as store:
+        found = evaluate_stored(parse(RULES), store, clock=Clock(40 * PANE))
+
+    assert {one.key for one in found} == {
+        Key(rule.id, series_key(LABELS)) for rule in parse(RULES).rules
+    }
+
+
+def test_an_alarm_stays_until_it_is_acknowledged(filled):
+    """However the class ratio goes on; then the evidence begins anew."""
+    states = []
+    with Store(filled) as store:
+        for step in range(20, 80, 5):
+            found = evaluate_stored(parse(RULES), store, clock=Clock(step * PANE))
+            states.append(next(one for one in found if one.rule.alert == "Ratio").state)
+        assert states[-1] is State.FIRING
+        assert acknowledge(store, "Ratio", now=80.0 * PANE) == 1
+        assert acknowledge(store, "Ratio", now=80.0 * PANE) == 0
+        assert acknowledge(store, "Rat", now=80.0 * PANE) == 0
+        after = evaluate_stored(parse(RULES), store, clock=Clock(75.0 * PANE))
+
+    assert next(one for one in after if one.rule.alert == "Ratio").state is State.OK
