@@ -12,7 +12,17 @@ from importlib.metadata import PackageNotFoundError, version
 
 from benchmarks.timing import Row
 
-_SUITES = ("ingest", "single", "query", "join", "change", "accuracy", "replay", "detect")
+_SUITES = (
+    "ingest",
+    "single",
+    "query",
+    "join",
+    "store",
+    "change",
+    "accuracy",
+    "replay",
+    "detect",
+)
 _PACKAGES = ("numpy", "sortedcontainers", "pyarrow", "scikit-learn")
 
 

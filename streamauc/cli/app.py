@@ -1,12 +1,14 @@
 """The commands and their options; what they do is imported only when one is run."""
 
-import sys
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from streamauc.cli.guard import guarded
+from streamauc.cli.rules_app import check, rules_app
+from streamauc.cli.storing.app import app as _store
 
 app = typer.Typer(
     name="streamauc",
@@ -15,6 +17,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(_store, name="store")
+app.add_typer(rules_app)
+app.command()(check)
 
 _COLUMNS = "Columns"
 _VALUES = "How values are written"
@@ -50,7 +55,7 @@ class TimeUnit(StrEnum):
 
 @app.callback()
 def _about() -> None:
-    """Keep the commands apart even while there is one."""
+    """Take no options of its own."""
 
 
 @app.command()
@@ -175,6 +180,23 @@ def replay(
             rich_help_panel=_WINDOWS,
         ),
     ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.db",
+            help="Count into this store, each row once: a run that was interrupted goes on where"
+            " it stopped, and a file that has grown is read on. Shows what the series holds.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    series: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="With --store: a label of the series to count into. Repeatable.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
     min_coverage: Annotated[
         float,
         typer.Option(
@@ -251,6 +273,8 @@ def replay(
                 pane=pane,
                 reference=reference,
                 min_coverage=min_coverage,
+                store=store,
+                series=tuple(series or ()),
                 metrics=metrics,
                 verify=verify,
                 output=output.value,
@@ -258,7 +282,7 @@ def replay(
             )
         )
 
-    _guarded(run)
+    guarded(run)
 
 
 @app.command()
@@ -287,17 +311,4 @@ def demo(
 
         return run_demo(plot=plot, save_to=save, output=output.value)
 
-    _guarded(run)
-
-
-def _guarded(run: Callable[[], int]) -> None:
-    """Run a command; what the user can mend is one line on standard error and exit code 2."""
-    try:
-        code = run()
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        typer.echo(f"streamauc: {error}", err=True)
-        code = 2
-    except KeyboardInterrupt:
-        typer.echo("streamauc: interrupted", err=True)
-        code = 130
-    sys.exit(code)
+    guarded(run)

@@ -66,11 +66,14 @@ class Counting:
         times = np.zeros(batch.y_true.size) if batch.timestamps is None else batch.timestamps
         if self.monitor is None:
             self._choose_pane(times)
-            tiers = ((self.pane_seconds, math.inf),)
-            self.monitor = Monitor(scale=self.scale, tiers=tiers, clock="event")
+            self.monitor = self._make()
         self.monitor.update_many(batch.y_true, batch.y_score, times, batch.weights)
         if self.raw is not None:
             self.raw.add(batch.y_true, batch.y_score, times, batch.weights)
+
+    def _make(self) -> Monitor:
+        tiers = ((self.pane_seconds, math.inf),)
+        return Monitor(scale=self.scale, tiers=tiers, clock="event")
 
     def _choose_pane(self, times: FloatArray) -> None:
         span = float(times.max() - times.min())

@@ -17,6 +17,7 @@ from streamauc.cli.report import Report, Shown, choose_metrics
 from streamauc.cli.request import ReplayRequest
 from streamauc.cli.story import Since
 from streamauc.history import History
+from streamauc.scale import Scale
 from streamauc.window import JsonValue, Window
 
 
@@ -39,10 +40,9 @@ def run_replay(request: ReplayRequest) -> int:
         watch = Watch.parse(request.reference, plan.zone, request.min_coverage)
     _check_extras(request)
     notices = Notices()
-    make = Counting if request.label_time is None else TimedCounting
-    replay = make(scale, plan, keep_rows=request.verify)
+    replay, skips = _counting(request, scale, plan, notices)
     with (
-        open_events(request.files, request.read_options(scale)) as events,
+        open_events(request.files, request.read_options(scale), skips) as events,
         reading_progress(events) as progress,
     ):
         for batch in events:
@@ -53,6 +53,35 @@ def run_replay(request: ReplayRequest) -> int:
         if watch is not None and replay.monitor is not None:
             watch.poll(replay.monitor, moment)
     return _finish(request, replay, events, shown, notices, watch)
+
+
+def _counting(
+    request: ReplayRequest, scale: Scale, plan: TimePlan, notices: Notices
+) -> tuple[Counting, dict[str, int]]:
+    """Return what counts, and how many rows of which file it has counted before."""
+    if request.store is None:
+        if request.series:
+            raise ValueError("--series must stand with --store, which it is a series of")
+        make = Counting if request.label_time is None else TimedCounting
+        return make(scale, plan, keep_rows=request.verify), {}
+    from streamauc.cli.into_store import StoredCounting, parse_labels
+    from streamauc.store import Store
+
+    labels = parse_labels(request.series)
+    for option, is_given in (
+        ("--label-time", request.label_time is not None),
+        ("--verify", request.verify),
+    ):
+        if is_given:
+            raise ValueError(f"{option} can't be used with --store")
+    if not labels:
+        raise ValueError("--store needs --series NAME=VALUE, e.g. --series model=fraud")
+    replay = StoredCounting(
+        scale, plan, store=Store(request.store), labels=labels, files=request.files
+    )
+    skips = replay.skips()
+    notices.say_all(replay.notes)
+    return replay, skips
 
 
 def _check_extras(request: ReplayRequest) -> None:

@@ -31,6 +31,8 @@ class ReplayRequest:
     end: str | None = None
     pane: str | None = None
     reference: str | None = None
+    store: Path | None = None
+    series: tuple[str, ...] = ()
     min_coverage: float = 0.95
     metrics: str | None = None
     verify: bool = False

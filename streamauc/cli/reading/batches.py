@@ -1,7 +1,7 @@
 """What reading gives: batches of checked events, and the error that names a bad row."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -30,6 +30,8 @@ class EventBatch:
             predictions too, so they are kept, `known_at` being `inf`.
         n_bad: rows left out because something in them is wrong (only with ``skip_bad``).
         bad_reasons: how many rows were left out for which reason; sums to `n_bad`.
+        file: which file they are from, and `n_done`: how many of its rows have been read with
+            these, the bad ones and those skipped included.
 
     """
 
@@ -41,6 +43,8 @@ class EventBatch:
     n_pending: int
     n_bad: int
     bad_reasons: Mapping[str, int]
+    file: str = ""
+    n_done: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,23 @@ class Chunk:
     place: Callable[[int], Place]
     malformed: Sequence[Malformed] = ()
     careful: "Callable[[], Chunk] | None" = None
+
+    def __len__(self) -> int:
+        """How many rows there are, malformed ones included."""
+        return self.n_rows + len(self.malformed)
+
+    def skip(self, n: int) -> "Chunk":
+        """Return what is behind the first `n` rows, malformed ones included."""
+        n_malformed = sum(row.index + number < n for number, row in enumerate(self.malformed))
+        n_good = min(n - n_malformed, self.n_rows)
+        careful = self.careful
+        return Chunk(
+            {role: cells.slice(n_good) for role, cells in self.cells.items()},
+            self.n_rows - n_good,
+            lambda index: self.place(index + n_good),
+            [replace(row, index=row.index - n_good) for row in self.malformed[n_malformed:]],
+            None if careful is None else lambda: careful().skip(n),
+        )
 
 
 @dataclass(slots=True)

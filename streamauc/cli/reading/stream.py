@@ -1,7 +1,8 @@
 """Files, one after the other, as one stream of checked event batches."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -18,13 +19,16 @@ from streamauc.cli.reading.sniff import detect_format
 from streamauc.cli.reading.source import Source, input_name, input_size, naming
 
 
-def open_events(paths: Sequence[str], options: ReadOptions) -> "EventStream":
+def open_events(
+    paths: Sequence[str], options: ReadOptions, skip: Mapping[str, int] | None = None
+) -> "EventStream":
     """Open files (``-`` is standard input) for reading as events.
 
-    The first file is opened at once, so that its columns are known. Raises `OSError` for a file
-    that cannot be opened and `ValueError` for one that cannot be understood; both name the file.
+    `skip` says how many rows at the beginning of which file to leave out, unread. The first file
+    is opened at once, so that its columns are known. Raises `OSError` for a file that cannot be
+    opened and `ValueError` for one that cannot be understood; both name the file.
     """
-    return EventStream(paths, options)
+    return EventStream(paths, options, skip or {})
 
 
 class EventStream:
@@ -36,7 +40,7 @@ class EventStream:
 
     """
 
-    def __init__(self, paths: Sequence[str], options: ReadOptions) -> None:
+    def __init__(self, paths: Sequence[str], options: ReadOptions, skip: Mapping[str, int]) -> None:
         if not paths:
             raise ValueError("paths must name at least one file, got none")
         sizes = [input_size(path) for path in paths]
@@ -44,6 +48,7 @@ class EventStream:
         self.bytes_total = None if None in sizes else sum(self._sizes)
         self._paths = paths
         self._options = options
+        self._skip = skip
         self._notes = Notes()
         self._labels = LabelReader(options.positive)
         self._n_before = 0
@@ -116,8 +121,14 @@ class EventStream:
         checker = RowChecker(
             self._source.name, self.columns, self._options, self._labels, self._notes
         )
+        n_done, to_skip = 0, self._skip.get(self._source.name, 0)
         for chunk in self._reader.chunks(self.columns):
-            yield checker.check(chunk, self._reader.decimal)
+            n_skipped = min(len(chunk), max(0, to_skip - n_done))
+            n_done += len(chunk)
+            if n_skipped < len(chunk):
+                rest = chunk.skip(n_skipped) if n_skipped else chunk
+                batch = checker.check(rest, self._reader.decimal)
+                yield replace(batch, file=self._source.name, n_done=n_done)
 
 
 def open_reader(

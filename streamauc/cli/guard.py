@@ -1,0 +1,28 @@
+"""How every command ends: with its exit code, and its errors as one line."""
+
+import os
+import sys
+from collections.abc import Callable
+
+import typer
+
+
+class Finished(SystemExit):
+    """The end of a command that ran; any other exit is that of wrong options."""
+
+
+def guarded(run: Callable[[], int], *, wrong: int = 2) -> None:
+    """Run a command; what the user can mend is on standard error, and the exit code `wrong`."""
+    try:
+        code = run()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; nothing is left to be flushed at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
+    except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
+        typer.echo(f"streamauc: {error}", err=True)
+        code = wrong
+    except KeyboardInterrupt:
+        typer.echo("streamauc: interrupted", err=True)
+        code = 130
+    raise Finished(code)

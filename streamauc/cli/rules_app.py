@@ -1,0 +1,200 @@
+"""``streamauc check`` and ``streamauc rules``: their options."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streamauc.cli.flowing import flowing
+from streamauc.cli.guard import guarded
+
+rules_app = typer.Typer(
+    name="rules",
+    help="Write, check and try out alert rules.",
+    no_args_is_help=True,
+)
+
+
+class CheckFormat(StrEnum):
+    """How the result of a check is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+_Rules = Annotated[
+    str,
+    typer.Argument(
+        metavar="RULES.toml", help="The rules; `streamauc rules init` writes some to begin with."
+    ),
+]
+
+
+@flowing
+def check(
+    rules: _Rules,
+    store: Annotated[
+        str, typer.Option(metavar="FILE.db", help="The store that monitors write to.")
+    ],
+    *,
+    now: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge as of this time, e.g. 2026-03-01T06:00Z, and keep nothing; now if left out."
+        ),
+    ] = None,
+    output: Annotated[
+        CheckFormat, typer.Option("--format", help="How to print.")
+    ] = CheckFormat.TABLE,
+) -> None:
+    """Evaluate alert rules once; for a monitoring system, a cron job or a person.
+
+    The first line is that of a monitoring plugin, with performance data; then comes a table.
+    States are kept in the store, so that it makes no difference who checks, or from where.
+
+    Exit code: 0 ok, pending or recovering; 1 a warning fires; 2 a critical alert fires; 3 no
+    data, an error, or a wrong option. Of several, critical comes before unknown, then warning,
+    then ok.
+
+        streamauc check rules.toml --store metrics.db
+    """
+
+    def run() -> int:
+        from streamauc import _time
+        from streamauc.cli.check import run_check
+
+        moment = None if now is None else _time.seconds("--now", now)
+        return run_check(rules, store, output=output.value, now=moment)
+
+    guarded(run, wrong=3)
+
+
+@rules_app.command()
+@flowing
+def lint(rules: _Rules) -> None:
+    """Say everything that is wrong with a rules file; exit code 0 if nothing is, else 2."""
+
+    def run() -> int:
+        from streamauc.cli.rules_tools import run_lint
+
+        return run_lint(rules)
+
+    guarded(run)
+
+
+@rules_app.command()
+@flowing
+def init(
+    path: Annotated[
+        Path, typer.Argument(metavar="RULES.toml", help="Where to write; must not exist.")
+    ] = Path("rules.toml"),
+) -> None:
+    """Write a rules file to begin with: an example of each kind, with comments."""
+
+    def run() -> int:
+        from streamauc.cli.rules_tools import run_init
+
+        return run_init(path)
+
+    guarded(run)
+
+
+@rules_app.command("test")
+@flowing
+def run_tests_of_rules(
+    scenarios: Annotated[
+        list[str],
+        typer.Argument(metavar="TEST.toml...", help="A stream, and the states expected of it."),
+    ],
+    *,
+    rules: Annotated[
+        str | None, typer.Option(help="The rules, if the test files do not name them.")
+    ] = None,
+) -> None:
+    """Run rules on recorded streams and compare their states with what is expected.
+
+    Exit code: 0 if all is as expected, 1 if not, 2 for a file that is wrong.
+    """
+
+    def run() -> int:
+        from streamauc.cli.rules_tools import run_tests
+
+        return run_tests(scenarios, rules)
+
+    guarded(run)
+
+
+@rules_app.command()
+@flowing
+def backtest(
+    rules: _Rules,
+    store: Annotated[str, typer.Option(metavar="FILE.db", help="The store with the past.")],
+    *,
+    start: Annotated[str, typer.Option(help="From when on, e.g. 2026-01-01T00:00Z.")],
+    end: Annotated[str, typer.Option(help="Until when.")],
+    every: Annotated[str, typer.Option(help="How often the rules are evaluated.")] = "5m",
+    output: Annotated[
+        CheckFormat, typer.Option("--format", help="How to print.")
+    ] = CheckFormat.TABLE,
+) -> None:
+    """Print when each rule would have fired over a span of the past that a store holds.
+
+    Windows are rounded to the panes that the store still has: what is long ago is there by hours
+    or days only. Labels count as known from the beginning, as the store does not keep when they
+    came. Nothing is written.
+    """
+
+    def run() -> int:
+        from streamauc.cli.rules_tools import run_backtest
+
+        return run_backtest(rules, store, start=start, end=end, every=every, output=output.value)
+
+    guarded(run)
+
+
+@rules_app.command()
+@flowing
+def history(
+    store: Annotated[
+        str, typer.Option(metavar="FILE.db", help="The store in which states are kept.")
+    ],
+    *,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ALERT", help="Only alerts of this name. Repeatable."),
+    ] = None,
+    output: Annotated[
+        CheckFormat, typer.Option("--format", help="How to print.")
+    ] = CheckFormat.TABLE,
+) -> None:
+    """List every change of state that checks have found, oldest first."""
+
+    def run() -> int:
+        from streamauc.cli.rules_tools import run_history
+
+        return run_history(store, tuple(rule or ()), output=output.value)
+
+    guarded(run)
+
+
+@rules_app.command()
+@flowing
+def acknowledge(
+    alert: Annotated[str, typer.Argument(metavar="ALERT", help="The name of the alert.")],
+    store: Annotated[
+        str, typer.Option(metavar="FILE.db", help="The store in which states are kept.")
+    ],
+) -> None:
+    """End the alarm of a detector, whose evidence then begins anew.
+
+    A detector's alarm stays until somebody has seen it. When the class ratio has moved for good,
+    replace the reference as well.
+    """
+
+    def run() -> int:
+        from streamauc.cli.rules_tools import run_acknowledge
+
+        return run_acknowledge(store, alert)
+
+    guarded(run)
