@@ -14,9 +14,9 @@ from streamauc.advance import PaneDetector, check_grain
 from streamauc.change.verdict import State
 from streamauc.codec import SeriesState
 from streamauc.history import DEFAULT_METRICS, History
+from streamauc.keeping import KeepingRecorder
 from streamauc.ledger import rebinned
 from streamauc.maturity import LabelDelay
-from streamauc.predictions import PredictionRecorder
 from streamauc.recorder import BadEvents, Now
 from streamauc.stats import Stats
 from streamauc.window import Window
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from streamauc.storing import Storing
 
 
-class Monitor(PredictionRecorder):
+class Monitor(KeepingRecorder):
     """Keeps sorted score histograms of both classes for every minute of event time.
 
     * `scale`: how scores are binned, `Scale.probability` unless given.

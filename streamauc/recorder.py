@@ -1,13 +1,11 @@
 """The recorder: takes in events from many threads, and folds them into the ledger."""
 
-import logging
 import math
 import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, SupportsFloat
 
 import numpy as np
@@ -17,7 +15,6 @@ from streamauc import _check, _time
 from streamauc._time import Duration, Timestamp
 from streamauc.clock import Clock, EventClock, WallClock
 from streamauc.events import PaneCounter
-from streamauc.flusher import Flusher, SigtermFlush
 from streamauc.histogram import LARGEST_WEIGHT, ScoreHistogram, weight_fault
 from streamauc.intake import Batch, Intake
 from streamauc.join import LabelJoin, MemoryJoinStore
@@ -26,12 +23,9 @@ from streamauc.memory_ledger import MemoryLedger
 from streamauc.offered import Columns, Rules, check_and_count
 from streamauc.scale import Scale
 from streamauc.tiers import TierSpec, check_tiers
-from streamauc.unwritten import JoinBounds
 
 if TYPE_CHECKING:
     from streamauc.store import Store
-    from streamauc.store.documents import Json
-    from streamauc.stored_ledger import StoredLedger
     from streamauc.storing import Storing
 
 DEFAULT_TIERS: TierSpec = ((60, "2d"), (3600, "90d"), (86_400, "5y"))
@@ -41,11 +35,7 @@ FOLD_EVENTS = 8_192
 MAX_WAITING_EVENTS = 262_144
 MAX_WAITING_BATCHES = 64
 FOLD_KEYED, MAX_KEYED = 2 * 4_096, 2 * MAX_WAITING_EVENTS
-# So often a writer with nothing to write tells that it is alive.
-_BEAT_SECONDS = 30.0
 _FOLD_LENGTH, _MAX_LENGTH = 3 * FOLD_EVENTS, 3 * MAX_WAITING_EVENTS
-
-_LOG = logging.getLogger("streamauc")
 
 BadEvents = Literal["raise", "skip"]
 Now = Callable[[], float]
@@ -111,48 +101,22 @@ class Recorder:
             self._storing = storing.Storing.checked(store, series, flush_seconds, max_unwritten)
             self._check_key = storing.check_key
         self._closed = False
-        self._stored: StoredLedger | None = None
-        self._flusher: Flusher | None = None
+        if flush_on_sigterm and self._storing is None:
+            raise ValueError("flush_on_sigterm must stand with a store, got none")
         self._flush_on_sigterm = flush_on_sigterm
         self._start_empty()
-        if flush_on_sigterm:
-            if self._storing is None:
-                raise ValueError("flush_on_sigterm must stand with a store, got none")
-            SigtermFlush.install(weakref.WeakMethod(self._write_rest))
         _recorders.add(self)
 
     def _start_empty(self) -> None:
-        """Begin anew; in a forked child as well, so that it counts only what is its own.
-
-        Without input or output: a child must not use its parent's connections, and has no others
-        yet.
-        """
+        """Begin anew; in a forked child as well, so that it counts only what is its own."""
         self._lock = threading.Lock()
-        self._flush_lock = threading.Lock()
-        self._n_failed = 0
-        self._written_at = -math.inf
         self._intake.clear()
-        clock = self._new_clock()
-        if self._storing is None:
-            join = LabelJoin(MemoryJoinStore(**self._bounds), self._label_ttl)
-            self._ledger: Ledger = MemoryLedger(self._counter, clock, self.tiers, join)
-        else:
-            bounds = JoinBounds(label_ttl=self._label_ttl, **self._bounds)
-            self._stored = self._storing.ledger(
-                self._counter, clock, self.tiers, self._rules.classes, bounds, self._stored
-            )
-            self._ledger = self._stored
+        self._ledger: Ledger = self._new_ledger()
         self._refresh_limit()
-        if self._storing is not None and not self._closed and not self._storing.is_manual:
-            self._flusher = Flusher(
-                weakref.WeakMethod(self._write_rest), self._storing.flush_seconds
-            )
 
-    def __del__(self) -> None:
-        """Write what waits, as a file does that nobody closed."""
-        flusher: Flusher | None = getattr(self, "_flusher", None)
-        if flusher is not None and not self._closed:
-            flusher.last_turn(self._write_rest)
+    def _new_ledger(self) -> Ledger:
+        join = LabelJoin(MemoryJoinStore(**self._bounds), self._label_ttl)
+        return MemoryLedger(self._counter, self._new_clock(), self.tiers, join)
 
     def _new_clock(self) -> Clock:
         if isinstance(self._source, str):
@@ -317,8 +281,10 @@ class Recorder:
                 self._fold_keyed(FOLD_KEYED // 2)
             finally:
                 self._lock.release()
-            if self._stored is not None and self._flusher is not None and self._stored.is_filling:
-                self._flusher.wake()
+            self._after_fold()
+
+    def _after_fold(self) -> None:
+        """Look after what was folded; without the lock."""
 
     def _fold_all(self) -> None:
         """Fold what waits by now; with the lock held."""
@@ -341,111 +307,6 @@ class Recorder:
     def _count(self, batch: Batch) -> None:
         self._ledger.count(batch)
         self._refresh_limit()
-
-    def flush(self, position: Mapping[str, "Json"] | None = None) -> None:
-        """Count everything that waits and, with a store, write it down.
-
-        When this returns, it is on disk. `position` says by name how far the sources of all
-        events have been read (a file's offset, a topic's offsets), anything that JSON can say; it
-        is written in the same transaction, and `Store.position` gives it back. Once a position
-        has been given, nothing that came after it is written before the next one: not by the
-        thread, a poll, on exit or on closing. So whoever reads on from the stored position after
-        a crash counts each event once; to be sure of the first ones too, begin with
-        ``flush(position=...)`` of where reading starts.
-
-        With a store raises TimeoutError when others hold it locked for too long, or another
-        OSError; then everything is kept, and the next flush writes it, with its position.
-        """
-        if self._stored is not None:
-            self._flush(self._stored, position)
-            return
-        if position is not None:
-            raise ValueError("position must be written to a store, got a monitor without one")
-        with self._lock:
-            self._fold_all()
-
-    def _write_rest(self, is_beat: bool) -> None:  # noqa: FBT001 - a `flusher.Flush`
-        """Flush; with nothing to write, a beat tells now and then that this writer is alive."""
-        if self._stored is not None:
-            with self._flush_lock:
-                self._take(self._stored)
-                is_silent = time.monotonic() > self._written_at + _BEAT_SECONDS
-                self._write(self._stored, is_due=is_beat and is_silent and not self._closed)
-
-    def _flush(self, ledger: "StoredLedger", position: Mapping[str, "Json"] | None) -> None:
-        if position is not None:
-            from streamauc.unwritten import check_positions
-
-            check_positions(position)
-        with self._flush_lock:
-            self._take(ledger)
-            ledger.seal(position)
-            self._write(ledger)
-
-    def _take(self, ledger: "StoredLedger") -> None:
-        """Let the ledger take what has come by now; with the lock of whoever flushes."""
-        ledger.look()
-        with self._lock:
-            ledger.catch_up()
-            self._fold_all()
-            ledger.take()
-
-    def _write(self, ledger: "StoredLedger", *, is_due: bool = False) -> None:
-        """Write what is to be written by now; with the lock of whoever flushes."""
-        ledger.seal(None)
-        try:
-            # After its end a writer has nothing to do with what becomes of predictions.
-            if is_due or ledger.is_ready or (not self._closed and ledger.is_overdue()):
-                ledger.write()
-                self._written_at = time.monotonic()
-        except BaseException:
-            self._n_failed += 1
-            raise
-        ledger.roll_up()
-
-    def close(self) -> None:
-        """Write or count everything that waits and refuse what comes later; polls still answer.
-
-        Raises as `flush` does. Then what waits is tried again by the thread, on exit, and by
-        closing once more.
-        """
-        self._closed = True
-        self._refresh_limit()
-        self.flush()
-        if self._flusher is not None:
-            self._flusher.stop()
-        if self._stored is not None:
-            with self._flush_lock:
-                self._stored.close()
-
-    @contextmanager
-    def _answering(self) -> Iterator[Ledger]:
-        """Let a poll read the ledger when everything that waited is counted.
-
-        A poll that comes during a fold waits for it, so it misses nothing. With a store it writes
-        what waits first, unless only `flush` is to write; where that fails it answers without.
-        Then its windows say so.
-        """
-        if self._stored is None:
-            with self._lock:
-                self._fold_all()
-                yield self._ledger
-            return
-        n_failed = self._n_failed
-        with self._flush_lock:
-            self._take(self._stored)
-            # A poll that has waited for a try in vain does not wait for another one.
-            if self._n_failed == n_failed:
-                self._try_to_write(self._stored)
-            yield self._stored
-
-    def _try_to_write(self, ledger: "StoredLedger") -> None:
-        if self._storing is not None and self._storing.is_manual:
-            return
-        try:
-            self._write(ledger)
-        except (OSError, RuntimeError) as error:
-            _LOG.debug("a poll could not write what waits: %s", error)
 
 
 def _max_ahead(clock: Now | Literal["event"], max_ahead: Duration | None) -> float:

@@ -35,6 +35,7 @@ ROWS = (
         "flusher",
         "recorder",
         "predictions",
+        "keeping",
         "monitor",
         "rules",
     ),
