@@ -125,18 +125,26 @@ def append(connection: sqlite3.Connection, kind: str, name: str, body: bytes, at
 
 
 def journal(connection: sqlite3.Connection, kind: str, name: str) -> tuple[Document, ...]:
-    """Return the journal of a kind and name, in the order in which it was written. O(its size).
+    """Return the journal of a kind and name, in the order in which it was written.
 
-    Raises DamageError where an entry is damaged or missing; the last ones, only `verify` misses.
+    O(size of all journals), as it reads past the index, which damage can make miss an entry.
+    Raises DamageError where an entry of any journal is damaged or missing.
     """
+    catalogue.check_count(connection, "journal")
     rows = connection.execute(
-        "SELECT kind, name, number, at, body, crc FROM journal"
-        " WHERE kind = ? AND name = ? ORDER BY number",
-        (kind, name),
+        "SELECT kind, name, number, at, body, crc FROM journal NOT INDEXED"
     ).fetchall()
-    if [row[2] for row in rows] != list(range(1, len(rows) + 1)):
+    mine = [row for row in rows if _is_of(row, kind, name)]
+    found = sorted(((row[2], _entry(row)) for row in mine), key=lambda one: one[0])
+    if [number for number, _ in found] != list(range(1, len(found) + 1)):
         raise DamageError("the journal has gaps", Place("journal", key=f"{kind} {name}"))
-    return tuple(map(_entry, rows))
+    return tuple(entry for _, entry in found)
+
+
+def _is_of(row: tuple[str, str, int, float, bytes, int], kind: str, name: str) -> bool:
+    """Return whether an entry is of a journal. Raises DamageError if it is damaged."""
+    entry = _entry(row)
+    return (entry.kind, entry.name) == (kind, name)
 
 
 def _entry(row: tuple[str, str, int, float, bytes, int]) -> Document:

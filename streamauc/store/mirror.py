@@ -131,11 +131,15 @@ class Mirror:
             except DamageError as error:
                 self.skip(error)
                 continue
-            crcs[address.chunk_of(key)][key] = crc
+            found = crcs.get(address.chunk_of(key))
+            if found is None:  # a damaged page can hold keys that were not asked for
+                self.skip(DamageError("a pane stands elsewhere", self._where("pane", key)))
+                continue
+            found[key] = crc
             keys.append(key)
             bodies.append(body)
-        for chunk, found in crcs.items():
-            self._check(chunk, found.values())
+        for chunk, panes in crcs.items():
+            self._check(chunk, panes.values())
         parts = decode_panes(bodies, n_classes_of(lane.channel))
         indices = map(address.index_of, keys)
         self._timeline.load(lane.channel, lane.tier, zip(indices, parts, strict=True))

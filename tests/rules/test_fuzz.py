@@ -13,7 +13,7 @@ from streamauc.rules.problems import RulesError
 from streamauc.rules.scenario import parse_scenario
 
 LONG = bool(os.environ.get("STREAMAUC_LONG"))
-TRIES = 1_000_000 if LONG else 5_000
+TRIES = 1_000_000 if LONG else 20_000
 SEEDS = [
     METRIC + 'labels = { severity = "critical" }\n[rule.annotations]\ns = "{{ $value }}"\n',
     PRECISION + 'by = "bound"\nlevel = 0.9\nclear_above = 0.9\nfor = "5m"\nno_data = "keep"\n',

@@ -15,7 +15,7 @@ from streamauc.store import DamageError, Store
 from streamauc.store.database import Database
 
 LONG = os.environ.get("STREAMAUC_LONG") == "1"
-N_FLIPS, N_CUTS = (20_000, 500) if LONG else (300, 20)
+N_FLIPS, N_CUTS = (20_000, 500) if LONG else (1_000, 40)
 SCALE = Scale.probability(bits=4)
 TIERS = ((60, 7_200), (3_600, "90d"))
 NOW = 1_700_000_000.0
