@@ -115,6 +115,14 @@ class StoredLedger(Ledger):
         """Return the time; panes expire when something is written."""
         return self.clock.now()
 
+    def join_in(self) -> None:
+        """Begin with the time that the store tells, when others have counted before."""
+        self.look()
+        self.catch_up()
+        since = self._series.facts.since
+        if since < math.inf:  # a clock that was set back began no earlier
+            self._since = max(self._since, since)
+
     def catch_up(self) -> None:
         """Let the time be at least what the store told when `look` looked."""
         self.clock.catch_up(self._latest)

@@ -75,8 +75,7 @@ class Storing:
             _check_classes(series, classes)
         ledger = StoredLedger(counter, clock, spans, self.store, series, bounds, self.max_unwritten)
         if parent is None:
-            ledger.look()
-            ledger.catch_up()
+            ledger.join_in()
         return ledger
 
     def is_same(self, other: "Storing | None") -> bool:

@@ -124,7 +124,12 @@ class Twins:
         self.latest = self.memory._ledger.clock.now()
 
     def restart(self, which):
-        """Let a worker end, or die with nothing unwritten, and another one take its place."""
+        """Let a worker end, or die with nothing unwritten, and another one take its place.
+
+        A clock that has been set back stands still, but not in a process that starts thereafter.
+        """
+        if self.source < self.latest and not self.event_time:
+            return
         if self.source % 2:
             self.workers[which].close()
         self.workers[which] = stored(self.path, **self.settings)

@@ -79,8 +79,11 @@ def test_counting_began_when_the_first_writer_began(path):
     first = stored(path, clock=lambda: now)
     first.update(1, 0.5)
     first.close()
+    now = 970.0  # set back
+    stored(path, clock=lambda: now)._write_rest(True)
     now = 5_000.0
     second = stored(path, clock=lambda: now)
+    second.update(1, 0.5)
     assert second.window(1_000, 5_000).observed_since == 1_000.0
     assert "warming_up" in second.window(0, 5_000).caveats
     assert "warming_up" not in second.window(1_000, 5_000).caveats
