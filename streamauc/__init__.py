@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from streamauc.monitor import Monitor
     from streamauc.scale import Scale
     from streamauc.stats import Stats
+    from streamauc.store import DamageError, Store
     from streamauc.window import Window
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Bounds",
     "Comparison",
     "Confusion",
+    "DamageError",
     "FalseAlarmBudget",
     "History",
     "Interval",
@@ -57,6 +59,7 @@ __all__ = [
     "Scale",
     "ScoreHistogram",
     "Stats",
+    "Store",
     "ThresholdCounts",
     "Window",
     "average_precision",
@@ -107,6 +110,7 @@ _HOMES = {
     "monitor": ("Monitor",),
     "scale": ("Scale",),
     "stats": ("Stats",),
+    "store": ("DamageError", "Store"),
     "window": ("Window",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
