@@ -2,8 +2,9 @@
 
 import itertools
 import json
-import multiprocessing
 import sqlite3
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -177,23 +178,26 @@ def test_many_who_check_at_once_agree(filled):
         assert PrevalenceDetector.from_bytes(body).last_pane <= 79
 
 
-def _check_once(path, now):
-    with Store(path) as store:
-        evaluate_stored(parse(RULES), store, clock=Clock(now))
+CHECK = """
+import sys
+from streamauc.rules.document import load
+from streamauc.rules.stored import evaluate_stored
+from streamauc.store import Store
+
+rules, path, now = sys.argv[1:]
+with Store(path) as store:
+    evaluate_stored(load(rules), store, clock=lambda: float(now))
+"""
 
 
-def test_processes_agree(filled):
+def test_processes_agree(filled, tmp_path):
     """The detector's evidence after many processes polled is that of one who polled alone."""
-    context = multiprocessing.get_context("spawn")
+    rules = tmp_path / "rules.toml"
+    rules.write_text(RULES)
     for step in range(30, 60, 10):
-        workers = [
-            context.Process(target=_check_once, args=(filled, step * PANE + 1.0)) for _ in range(3)
-        ]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join(60)
-            assert worker.exitcode == 0
+        command = [sys.executable, "-c", CHECK, str(rules), str(filled), str(step * PANE + 1.0)]
+        workers = [subprocess.Popen(command) for _ in range(3)]
+        assert [worker.wait(60) for worker in workers] == [0, 0, 0]
     with Store(filled) as store:
         name = f"Ratio{{}} {series_key(LABELS)}"
         shared = store.load("detector", name).body
