@@ -58,6 +58,7 @@ class StoredLedger(Ledger):
         self._unwritten = self._nothing()
         self._backlog = Backlog(self._nothing)
         self._latest = -math.inf  # what time the store tells
+        self._seen = -1  # the change after which it told that
         self._told = ""
 
     @property
@@ -139,9 +140,15 @@ class StoredLedger(Ledger):
     # coming in while a disk is slow.
 
     def look(self) -> None:
-        """See what time the store tells."""
+        """See what time the store tells, if somebody else has written."""
+        database = self._store.database
         try:
-            self._latest = self._series.facts.latest
+            with database.reading:
+                found = database.peek(
+                    "SELECT change FROM series WHERE labels = ?", (self._series.name,)
+                )
+            if found is not None and found[0] != self._seen:
+                self._latest = self._series.facts.latest
         except (OSError, ValueError) as error:
             _LOG.debug("%s", error)  # whoever writes or answers will raise it
 
@@ -193,7 +200,7 @@ class StoredLedger(Ledger):
             self._put(batch, change, unwritten)
             self._backlog.commit(number)
         self._backlog.end()
-        self._has_written = True
+        self._has_written, self._seen = True, change.row.change
 
     def roll_up(self) -> None:
         """Let panes expire that are too old by now; what can't be done now is done later."""

@@ -68,7 +68,6 @@ def _bring_up(connection: sqlite3.Connection, path: Path, schema: Schema) -> Non
 
 def _version(connection: sqlite3.Connection, path: Path, schema: Schema) -> int | None:
     """Return the version of a store, None for an empty file."""
-    size = path.stat().st_size
     try:
         (n_pages,) = connection.execute("PRAGMA page_count").fetchone()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -78,6 +77,8 @@ def _version(connection: sqlite3.Connection, path: Path, schema: Schema) -> int 
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_NOTADB:
             raise ValueError(f"{path} is no store: {error}") from None
         raise
+    # Only now: what a killed process began to create, SQLite has rolled back by looking.
+    size = path.stat().st_size
     if size and not n_pages:
         raise ValueError(f"{path} is no store: {size} bytes are no database")
     if application == version == n_tables == 0:
