@@ -37,7 +37,10 @@ def rule(alert, metric, *lines):
 def store(tmp_path):
     """Write an hour of 600 events, half of them positive, ranked fairly."""
     path = tmp_path / "metrics.db"
-    with Monitor(clock="event", store=path, series={"model": "fraud"}) as monitor:
+    with (
+        Store(path) as store,
+        Monitor(clock="event", store=store, series={"model": "fraud"}) as monitor,
+    ):
         for step in range(300):
             moment = START + 12.0 * step
             monitor.update(1, 0.3 + 0.5 * (step % 7) / 7, moment)
