@@ -26,6 +26,8 @@ class PredictionRecorder(Recorder):
         counted, events of `update` come first, then predictions and labels in their order.
         """
         try:
+            if timestamp is None and self._source != "event":
+                timestamp = self._ledger.clock.now()
             moment: float = timestamp  # type: ignore[assignment]  # else comparing it fails
             usual = (
                 type(score) is float

@@ -167,6 +167,9 @@ class Recorder:
     ) -> None:
         """Count an event that the quick look did not pass: unusual types, a weight, or bad."""
         self._check_open()
+        if timestamp is None and self._source != "event":
+            self.update(label, score, self._ledger.clock.now(), weight)  # the usual way
+            return
         if isinstance(score, np.float64):
             # What most models return; a subclass of float, but not `float` itself.
             self.update(label, score.item(), timestamp, weight)

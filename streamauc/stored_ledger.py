@@ -52,7 +52,7 @@ class StoredLedger(Ledger):
         self._series = series
         self._bounds = bounds
         self._max_unwritten = max_unwritten
-        self._writer = os.urandom(8).hex()
+        self._writer = f"{os.getpid()}-{os.urandom(6).hex()}"
         self._has_written = False
         self._origin = origin_of(store, series)
         self._unwritten = self._nothing()

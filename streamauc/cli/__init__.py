@@ -1,6 +1,9 @@
 """The command line, an extra: ``streamauc replay``, ``check``, ``store``, ``rules``, ``demo``."""
 
 import sys
+import traceback
+
+_UNKNOWN = 3
 
 
 def main() -> None:
@@ -12,14 +15,25 @@ def main() -> None:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("typer", "rich", "click"):
             raise
-        sys.exit(
+        print(
             f"streamauc: the command line needs the extra 'cli', got no module {missing!r};"
-            " in a checkout: pip install '.[cli]'"
+            " in a checkout: pip install '.[cli]'",
+            file=sys.stderr,
         )
+        sys.exit(_UNKNOWN if _is_check() else 1)
     try:
         app()
     except SystemExit as end:
-        # To a monitoring system 2 means critical, and a wrong option must page nobody.
-        if sys.argv[1:2] == ["check"] and end.code == 2 and not isinstance(end, Finished):
-            sys.exit(3)
+        if _is_check() and end.code == 2 and not isinstance(end, Finished):
+            sys.exit(_UNKNOWN)
         raise
+    except Exception:
+        if not _is_check():
+            raise
+        traceback.print_exc()
+        sys.exit(_UNKNOWN)
+
+
+def _is_check() -> bool:
+    """Return whether a monitoring system reads the exit code, to which 1 and 2 mean alerts."""
+    return sys.argv[1:2] == ["check"]

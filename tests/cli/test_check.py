@@ -222,17 +222,38 @@ def test_an_empty_rules_file_watches_nothing(tmp_path, store):
 
 
 def test_a_dead_worker_is_seen(tmp_path, store):
-    """It never closed, and wrote last long ago; one that closed is not missed."""
+    """It never closed, and wrote last long ago; one that ended, or was retired, is not missed."""
     alive = Monitor(clock=lambda: START, store=store, series={"model": "live"})
     alive.update(1, 0.5)
     alive.flush()
     dead = rule("Dead", "seconds_since_flush", "above = 600", 'series = { model = "live" }')
     dead = dead.replace('window = "1h"\n', "")
     first, out, _ = check(rules(tmp_path, dead), "--store", store)
-    alive.close()
+    with Store(store) as opened:
+        (writer,) = opened.series({"model": "live"}).writers()
+    retire = [sys.executable, "-m", "streamauc", "store", "retire", str(store), writer.id]
+    for code in (0, 2):  # a second time there is nothing to retire
+        done = subprocess.run(retire, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == code, done.stderr
     second, out_closed, _ = check(rules(tmp_path, dead), "--store", store)
 
     assert first == 1, out
     assert second in (0, 3), out_closed
-    with Store(store) as opened:
-        assert len(opened.series({"model": "live"}).writers()) == 1
+    alive.close()
+
+
+def test_a_crash_pages_nobody(store, monkeypatch, capsys):
+    """1 and 2 are alerts to a monitoring system; what nobody foresaw is unknown."""
+    from streamauc import cli
+    from streamauc.cli import check as module
+
+    def crash(*_arguments, **_settings):
+        raise KeyError("unforeseen")
+
+    monkeypatch.setattr(module, "run_check", crash)
+    monkeypatch.setattr(sys, "argv", ["streamauc", "check", str(store), "--store", str(store)])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+
+    assert end.value.code == 3
+    assert "unforeseen" in capsys.readouterr().err

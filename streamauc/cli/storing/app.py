@@ -78,6 +78,30 @@ def verify(store: _Store, *, output: _Output = Format.TABLE) -> None:
 
 @app.command()
 @flowing
+def retire(
+    store: _Store,
+    writers: Annotated[
+        list[str], typer.Argument(metavar="WRITER...", help="As `streamauc store info` names them.")
+    ],
+) -> None:
+    """Write down that writers have ended which could not say so themselves.
+
+    A worker that was killed stays silent for ever, and a rule on seconds_since_flush goes on
+    firing until somebody has looked into it and retires it here. What it wrote stays counted.
+
+        streamauc store retire metrics.db 4711-9f2c01d4e8aa
+    """
+
+    def run() -> int:
+        from streamauc.cli.storing.retire import run_retire
+
+        return run_retire(store, writers)
+
+    guarded(run)
+
+
+@app.command()
+@flowing
 def compact(
     store: _Store,
     *,
