@@ -93,9 +93,11 @@ def progress(what: str, total: float) -> Iterator[Advance]:
     """Show how much is done of something long, on a terminal only."""
     console = Console(stderr=True)
     columns = (TextColumn(what), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    if bar.disable:  # older versions print an empty line when even such a bar ends
+        yield Advance(bar, total)
+        return
+    with bar:
         yield Advance(bar, total)
 
 
