@@ -2,6 +2,7 @@
 
 import logging
 import math
+import sys
 import threading
 import time
 import weakref
@@ -60,7 +61,8 @@ class KeepingRecorder(PredictionRecorder):
     def __del__(self) -> None:
         """Write what waits, as a file does that nobody closed."""
         flusher: Flusher | None = getattr(self, "_flusher", None)
-        if flusher is not None and not self._closed:
+        # When the interpreter ends, the flush on exit has been before, and nothing works any more.
+        if flusher is not None and not self._closed and not sys.is_finalizing():
             flusher.last_turn(self._write_rest)
 
     def _after_fold(self) -> None:
