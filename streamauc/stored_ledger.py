@@ -13,15 +13,14 @@ import numpy as np
 from streamauc.clock import Clock, EventClock
 from streamauc.codec import SeriesState
 from streamauc.events import PaneCounter
-from streamauc.histogram import ScoreHistogram
-from streamauc.join import JoinDelta, LabelJoin, Labels, Predictions, runs
-from streamauc.ledger import Fresh, Ledger, Panes, events_of
+from streamauc.join import Labels, Predictions, runs
+from streamauc.ledger import Fresh, Ledger, Panes
 from streamauc.maturity import DelayLog, LabelDelay
+from streamauc.putting import Put, SeriesPutter
 from streamauc.reader import DELAYS, delay_log, origin_of, stored_stats
 from streamauc.stats import Stats, Tallies
 from streamauc.store import Store, StoredSeries, catalogue
 from streamauc.store.change import Batch, SeriesChange
-from streamauc.store.entries import StoredJoin
 from streamauc.store.entry_rows import OPEN
 from streamauc.store.entry_table import EntryTable
 from streamauc.tiers import Tier
@@ -50,7 +49,8 @@ class StoredLedger(Ledger):
         super().__init__(counter, clock, spans)
         self._store = store
         self._series = series
-        self._bounds = bounds
+        self._label_ttl = bounds.label_ttl
+        self._putter = SeriesPutter(series, self._counter, self._scores, bounds)
         self._max_unwritten = max_unwritten
         self._writer = f"{os.getpid()}-{os.urandom(6).hex()}"
         self._has_written = False
@@ -168,10 +168,10 @@ class StoredLedger(Ledger):
 
     def is_overdue(self) -> bool:
         """Return whether a prediction has waited too long for its label. O(log n_open)."""
-        if self._bounds.label_ttl == math.inf:
+        if self._label_ttl == math.inf:
             return False
         oldest = self._oldest_open()
-        return oldest is not None and oldest < self._now() - self._bounds.label_ttl
+        return oldest is not None and oldest < self._now() - self._label_ttl
 
     def _oldest_open(self) -> float | None:
         """Return the time of the prediction that has been open for longest."""
@@ -226,60 +226,22 @@ class StoredLedger(Ledger):
     def _put(self, batch: Batch, change: SeriesChange, unwritten: Unwritten) -> None:
         is_event = isinstance(self.clock, EventClock)
         self._latest = max(self._latest, unwritten.latest if is_event else self.clock.latest)
-        delta = JoinDelta()
-        join = self._join(change)
-        for run in unwritten.keyed:
-            if isinstance(run, Predictions):
-                join.predict(run.keys, run.placed, delta)
-            else:
-                labels, known_at = run
-                join.resolve(labels.keys, labels.labels, known_at, delta)
-        join.expire(self._now(), delta)
-        tallies = Counter(unwritten.tallies.counts)
-        is_predicting = bool(delta.predicted) or PREDICTED in change.channels
-        if is_predicting:
-            self._begin_predictions(change)
-        self._drop(_put_counts(change, unwritten.counts, is_predicting=is_predicting), tallies)
-        self._put_delta(change, delta, tallies)
-        self._put_delays(batch, delta)
-        tallies[_FLUSHES] += 1
-        self._tell(change, tallies)
+        found = self._putter.put(change, unwritten, self._now())
+        found.tallies[_FLUSHES] += 1
+        self._note(batch, change, found)
         for name, value in unwritten.positions.items():
             batch.position(name, value)
 
-    def _begin_predictions(self, change: SeriesChange) -> None:
-        """Let PREDICTED count what came before the first prediction, too."""
-        if PREDICTED not in change.channels:
-            for tier, index, part in self._series.panes(LABELLED):
-                change.inherit(PREDICTED, tier, index, part.pooled().stored)  # on its own scale
+    def _note(self, batch: Batch, change: SeriesChange, found: Put) -> None:
+        """Write down beside the counts what belongs to them."""
+        self._since = min(self._since, found.earliest)
+        self._put_delays(batch, found.delays)
+        self._tell(change, found.tallies)
 
-    def _put_delta(self, change: SeriesChange, delta: JoinDelta, tallies: Counter[str]) -> None:
-        tallies.update(delta.tallies)
-        tallies["accepted"] += len(delta.predicted)
-        if delta.predicted:
-            predicted = events_of(delta.predicted, 0.0)
-            self._since = min(self._since, predicted.earliest)
-            self._drop(change.add(PREDICTED, self._scores.count(predicted)), tallies)
-        for label in (0.0, 1.0):
-            found = [placed for placed, known in delta.labelled if known == label]
-            if found:
-                change.add(LABELLED, self._counter.count(events_of(found, label)))
-        for placed, label in delta.unlabelled:
-            change.remove(LABELLED, self._counter.count(events_of([placed], label)))
-
-    def _drop(self, n_dropped: int, tallies: Counter[str]) -> None:
-        """Count as expired what is older than every pane that the store still keeps.
-
-        Of events with weights their number is not known any more.
-        """
-        n_dropped = min(n_dropped, tallies["accepted"])
-        tallies["accepted"] -= n_dropped
-        tallies["expired"] += n_dropped
-
-    def _put_delays(self, batch: Batch, delta: JoinDelta) -> None:
-        if delta.delays:
+    def _put_delays(self, batch: Batch, delays: list[tuple[float, float]]) -> None:
+        if delays:
             log = DelayLog()
-            log.add(delta.delays)
+            log.add(delays)
             found = batch.load(DELAYS, self._name)
             if found is not None:
                 log.merge(found.body)
@@ -321,18 +283,6 @@ class StoredLedger(Ledger):
     @property
     def _name(self) -> str:
         return self._series.name
-
-    def _join(self, change: SeriesChange) -> LabelJoin:
-        bounds = self._bounds
-        store = StoredJoin(
-            change.connection,
-            change.series_id,
-            max_pending=bounds.max_pending,
-            max_early=bounds.max_early,
-            max_resolved=bounds.max_resolved,
-            labels=self._name,
-        )
-        return LabelJoin(store, bounds.label_ttl)
 
     def window(self, start: float, end: float, min_coverage: float = 0.0) -> Window:
         """Return the window of a span, rounded outwards, from all writers' events."""
@@ -404,41 +354,10 @@ class StoredLedger(Ledger):
         self._series.advance_to(state.horizons)
         with self._store.write() as batch:
             change = self._series.on(batch)
-            self._put_parts(change, parts)
-            delta = JoinDelta()
-            self._join(change).absorb(state.join, self._known_at(), delta)
             tallies = Counter(state.tallies)
-            self._put_delta(change, delta, tallies)
-            self._tell(change, tallies)
+            found = self._putter.absorb(change, parts, state.join, self._known_at(), tallies)
+            self._note(batch, change, found)
         self._has_written = True
-
-    def _put_parts(self, change: SeriesChange, parts: Panes) -> None:
-        theirs = any(channel == PREDICTED for channel, *_ in parts)
-        if theirs:
-            self._begin_predictions(change)
-        for channel, tier, index, part in parts:
-            change.put(channel, tier, index, part.stored)
-            if PREDICTED in change.channels and not theirs:
-                change.put(PREDICTED, tier, index, part.pooled().stored)
-
-
-def _put_counts(change: SeriesChange, counts: Timeline, *, is_predicting: bool) -> int:
-    """Count what came; return how many events are older than every pane that survives."""
-    n_dropped = 0
-    for tier, index, part in counts.panes(LABELLED):
-        if is_predicting:
-            _put_pane(change, PREDICTED, tier, index, part.pooled())
-        n_dropped += _put_pane(change, LABELLED, tier, index, part)
-    return n_dropped
-
-
-def _put_pane(
-    change: SeriesChange, channel: str, tier: int, index: int, part: ScoreHistogram
-) -> int:
-    if tier == 0:
-        return change.add(channel, [(index, part.stored)])
-    change.put(channel, tier, index, part.stored)
-    return 0
 
 
 def _first(run: Predictions | Labels, n_entries: int) -> Predictions | Labels:

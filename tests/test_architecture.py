@@ -29,6 +29,7 @@ ROWS = (
         "reader",
         "ledger",
         "memory_ledger",
+        "putting",
         "stored_ledger",
         "unwritten",
         "storing",
