@@ -83,9 +83,8 @@ def _timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def _month(place: Path, *, quick: bool) -> Iterator[Row]:
-    """Read the last 30 days, from memory, from a store that is open, and from one just opened."""
-    path = place / "month.db"
+def _filled(path: Path) -> tuple[Monitor, Monitor]:
+    """Return a month of minutes in memory, and the same in a store."""
     memory = Monitor(clock="event", tiers=_TIERS)
     disk = Monitor(
         clock="event", tiers=_TIERS, store=path, series=_LABELS, flush_seconds=float("inf")
@@ -97,6 +96,13 @@ def _month(place: Path, *, quick: bool) -> Iterator[Row]:
         for monitor in (memory, disk):
             monitor.update_many(y_true, y_score, times)
         disk.flush()
+    return memory, disk
+
+
+def _month(place: Path, *, quick: bool) -> Iterator[Row]:
+    """Read the last 30 days, from memory, from a store that is open, and from one just opened."""
+    path = place / "month.db"
+    memory, disk = _filled(path)
     now = 31 * _DAY - 1.0
     month = (now - 30 * _DAY, now)
     assert memory.window(*month).roc_auc == disk.window(*month).roc_auc
