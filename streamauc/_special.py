@@ -1,13 +1,12 @@
 """The special functions that the metrics need, so that the core gets by without SciPy."""
 
+import functools
 import math
-from statistics import NormalDist
 
 import numpy as np
 
 from streamauc._check import FloatArray
 
-_STANDARD_NORMAL = NormalDist()
 # psi(z + 1/2) ~ log((y + 1/12)^2 - 1/45) / 4 + _CUBE / y^3 + _FOURTH / y^4 with y = z^2: the
 # logarithm takes in what stands before y^-3 in the midpoint form of Abramowitz & Stegun 6.3.18,
 # log(y) / 2 + 1 / 24 y - 7 / 960 y^2 + 31 / 8064 y^3 - 127 / 30720 y^4, and part of the rest.
@@ -18,9 +17,13 @@ _FAR = 100
 _SHIFT = 16
 
 
+@functools.lru_cache(maxsize=64)
 def normal_quantile(level: float) -> float:
     """Return z such that a standard normal lies in [-z, z] with probability `level`."""
-    return _STANDARD_NORMAL.inv_cdf(0.5 + level / 2)
+    # Loaded here, since a command that needs no interval should start at once.
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(0.5 + level / 2)
 
 
 def logit(p: float) -> float:

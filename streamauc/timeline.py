@@ -13,6 +13,7 @@ minutes 4 and 5. Nodes cost at most a third of the panes beneath them.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from sortedcontainers import SortedDict
@@ -28,6 +29,8 @@ _FAN_BITS = 2  # four children a node
 # How many classes the counts of a channel tell apart; others have two.
 LABELLED, PREDICTED = "labelled", "predicted"
 _CLASSES = {PREDICTED: 1}
+# How often a patient timeline answers without a node before it works it out.
+_PATIENCE = 2
 _NOWHERE = 2**62  # no pane has this index, nor has a node that begins with it
 
 
@@ -35,22 +38,33 @@ class _Level:
     """The panes and nodes of one tier. Nodes are keyed by (level, index); empty ones not kept.
 
     No node has ever been on a level above `height`. `hot` is the pane in whose span an event
-    landed last: nodes above it are not kept, as the next event would undo them.
+    landed last: nodes above it are not kept, as the next event would undo them. `asked` says
+    how often a node was asked for, None when every node is kept from the first time on.
     """
 
-    __slots__ = ("height", "hot", "n_classes", "nodes", "panes")
+    __slots__ = ("asked", "height", "hot", "n_classes", "nodes", "panes")
 
-    def __init__(self, n_classes: int) -> None:
+    def __init__(self, n_classes: int, *, patient: bool) -> None:
         self.n_classes = n_classes
         self.panes: SortedDict[int, Tally] = SortedDict()
         self.nodes: dict[tuple[int, int], ScoreHistogram] = {}
         self.height = 0
         self.hot = _NOWHERE
+        self.asked: Counter[tuple[int, int]] | None = Counter() if patient else None
 
     def holds(self, first: int, stop: int) -> bool:
         """Return whether there is a pane in [first, stop). O(log n_panes)."""
         at = self.panes.bisect_left(first)
         return at < len(self.panes) and self.panes.keys()[at] < stop
+
+    def keeps(self, height: int, index: int) -> bool:
+        """Return whether a node that is asked for is worth keeping."""
+        if self.hot >> (_FAN_BITS * height) == index:
+            return False
+        if self.asked is None:
+            return True
+        self.asked[height, index] += 1
+        return self.asked[height, index] > _PATIENCE
 
 
 def n_classes_of(channel: str) -> int:
@@ -59,13 +73,18 @@ def n_classes_of(channel: str) -> int:
 
 
 class Timeline:
-    """Keeps the panes of one series in memory; not safe for threads, `Monitor` is."""
+    """Keeps the panes of one series in memory; not safe for threads, `Monitor` is.
 
-    def __init__(self, scale: Scale, spans: tuple[Tier, ...]) -> None:
+    A `patient` one works nodes out when they have been asked for a few times, because a process
+    that asks for a few windows and ends would not see their use.
+    """
+
+    def __init__(self, scale: Scale, spans: tuple[Tier, ...], *, patient: bool = False) -> None:
         self.scale = scale
         self.tiers = spans
         self.first = tuple(tiers.FOR_EVER for _ in spans)
         self._next_expiry = -math.inf
+        self._patient = patient
         self._channels: dict[str, list[_Level]] = {}
 
     def add(self, channel: str, panes: Iterable[tuple[int, Storage]]) -> None:
@@ -207,7 +226,9 @@ class Timeline:
         levels = self._channels.get(channel)
         if levels is None:
             n_classes = n_classes_of(channel)
-            levels = self._channels[channel] = [_Level(n_classes) for _ in self.tiers]
+            levels = self._channels[channel] = [
+                _Level(n_classes, patient=self._patient) for _ in self.tiers
+            ]
         return levels
 
     def _put(self, levels: list[_Level], number: int, index: int, part: Storage) -> None:
@@ -306,8 +327,9 @@ class Timeline:
             return
         key = (height, index)
         if key not in here.nodes:
-            if here.hot >> (_FAN_BITS * height) == index:
-                self._gather_beneath(levels, number, height, index, parts)
+            if not here.keeps(height, index):
+                if self._holds(levels, number, *_span(height, index)):
+                    self._gather_beneath(levels, number, height, index, parts)
                 return
             node = self._sum(levels, number, height, index)
             if node is None:
@@ -336,8 +358,7 @@ class Timeline:
         self, levels: list[_Level], number: int, height: int, index: int
     ) -> ScoreHistogram | None:
         """Work out a node from what is beneath it; None if that is nothing."""
-        first, stop = index << (_FAN_BITS * height), (index + 1) << (_FAN_BITS * height)
-        if not self._holds(levels, number, first, stop):
+        if not self._holds(levels, number, *_span(height, index)):
             return None
         parts: list[ScoreHistogram] = []
         self._gather_beneath(levels, number, height, index, parts)
@@ -361,6 +382,11 @@ class Timeline:
         merged = storage.merge([part.stored for part in parts], n_classes)
         key_type = storage.key_type(self.scale.n_bins, n_classes)
         return ScoreHistogram(self.scale, storage.compact(merged, key_type), n_classes)
+
+
+def _span(height: int, index: int) -> tuple[int, int]:
+    """Return the first pane of a node and the first behind it."""
+    return index << (_FAN_BITS * height), (index + 1) << (_FAN_BITS * height)
 
 
 def _height(index: int, stop: int) -> int:

@@ -532,3 +532,19 @@ def test_a_window_is_the_sum_of_a_few_nodes():
         len(timeline.cover("labelled", start, 20_000 - start).parts) <= 50
         for start in range(0, 9_000, 777)
     )
+
+
+def test_a_patient_timeline_works_nodes_out_when_asked_again():
+    """First it adds the panes themselves; from the third time on few nodes, with equal counts."""
+    timeline = Timeline(Scale.probability(), check_tiers(((1, math.inf),)), patient=True)
+    moments = np.arange(5_000.0)
+    zeros = np.zeros(moments.size, dtype=np.int64)
+    counter = PaneCounter(timeline.scale, 1)
+    timeline.add("labelled", counter.count(Events.of(zeros, moments / 5_000, moments)))
+
+    answers = [timeline.cover("labelled", -1_000, 4_500).parts for _ in range(4)]
+
+    assert [len(parts) for parts in answers[:2]] == [4_500, 4_500]
+    assert len(answers[3]) <= 50
+    assert ScoreHistogram.merge(answers[0]) == ScoreHistogram.merge(answers[3])
+    check_timeline(timeline)

@@ -1,13 +1,35 @@
 """The command line, an extra: ``streamauc replay``, ``check``, ``store``, ``rules``, ``demo``."""
 
 import sys
-import traceback
 
 _UNKNOWN = 3
 
 
 def main() -> None:
     """Run the command line; says which extra is missing if one is."""
+    try:
+        _run()
+    except Exception:
+        if not _is_check():
+            raise
+        import traceback
+
+        traceback.print_exc()
+        sys.exit(_UNKNOWN)
+
+
+def _run() -> None:
+    if _is_check():
+        from streamauc.cli.guard import guarded_check
+        from streamauc.cli.plain_check import read_plain_check
+
+        plain = read_plain_check(sys.argv[2:])
+        if plain is not None:
+            guarded_check(plain.rules, plain.store, output=plain.output, now=plain.now)
+    _run_whole()
+
+
+def _run_whole() -> None:
     try:
         from streamauc.cli.app import app
         from streamauc.cli.guard import Finished
@@ -27,11 +49,6 @@ def main() -> None:
         if _is_check() and end.code == 2 and not isinstance(end, Finished):
             sys.exit(_UNKNOWN)
         raise
-    except Exception:
-        if not _is_check():
-            raise
-        traceback.print_exc()
-        sys.exit(_UNKNOWN)
 
 
 def _is_check() -> bool:

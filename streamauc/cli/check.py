@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 
+from streamauc import _time
 from streamauc.cli.existing import existing_store
 from streamauc.cli.judged import JsonValue, print_results, to_dict
 from streamauc.rules.document import load
@@ -26,14 +27,15 @@ _WORST = (CRITICAL, UNKNOWN, WARNING, OK)
 _NAMED = 3
 
 
-def run_check(rules: str, store: str, *, output: str, now: float | None = None) -> int:
+def run_check(rules: str, store: str, *, output: str, now: str | None = None) -> int:
     """Evaluate the rules once, print what they say, and return the exit code.
 
     As of another time than now nothing is kept, so that trying something out changes no state.
     """
+    moment = None if now is None else _time.seconds("--now", now)
     file = load(rules)
-    is_live = now is None
-    clock = time.time if now is None else lambda: now
+    is_live = moment is None
+    clock = time.time if moment is None else lambda: moment
     with existing_store(store, read_only=not is_live) as opened:
         results = evaluate_stored(file, opened, clock=clock, keep=is_live)
     code = exit_code(results)

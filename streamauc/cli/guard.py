@@ -4,8 +4,6 @@ import os
 import sys
 from collections.abc import Callable
 
-import typer
-
 
 class Finished(SystemExit):
     """The end of a command that ran; any other exit is that of wrong options."""
@@ -20,9 +18,20 @@ def guarded(run: Callable[[], int], *, wrong: int = 2) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
-        typer.echo(f"streamauc: {error}", err=True)
+        print(f"streamauc: {error}", file=sys.stderr)
         code = wrong
     except KeyboardInterrupt:
-        typer.echo("streamauc: interrupted", err=True)
+        print("streamauc: interrupted", file=sys.stderr)
         code = 130
     raise Finished(code)
+
+
+def guarded_check(rules: str, store: str, *, output: str, now: str | None) -> None:
+    """Run ``streamauc check``, which ends with 3 where any other command would with 2."""
+
+    def run() -> int:
+        from streamauc.cli.check import run_check
+
+        return run_check(rules, store, output=output, now=now)
+
+    guarded(run, wrong=3)

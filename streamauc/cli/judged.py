@@ -11,7 +11,8 @@ from streamauc.rules.policy import Limits
 from streamauc.rules.record import State
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
-_PIPE_WIDTH = 10_000
+_NUMBER = "value"
+_HEADS = ("state", "severity", "alert", "series", _NUMBER, "limit", "since (UTC)", "reason")
 # The worst first.
 _STYLES = {
     State.FIRING: "bold red",
@@ -24,31 +25,52 @@ _STYLES = {
 
 
 def print_results(results: Sequence[Result]) -> None:
-    """Print a row an alert; what fires or cannot be judged first."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
+    """Print a row an alert, what fires or cannot be judged first; in colour on a terminal."""
     if not results:
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for head in ("state", "severity", "alert", "series", "value", "limit", "since (UTC)", "reason"):
-        table.add_column(head, justify="right" if head == "value" else "left")
     order = list(_STYLES)
-    for result in sorted(results, key=lambda one: order.index(one.state)):
-        state = Text(result.state.value, style=_STYLES[result.state])
-        table.add_row(state, result.rule.severity, *map(Text, _cells(result)))
-    terminal = sys.stdout.isatty()
-    Console(width=None if terminal else _PIPE_WIDTH, highlight=False).print(table)
+    rows = sorted(results, key=lambda one: order.index(one.state))
+    if sys.stdout.isatty():
+        _print_coloured(rows)
+    else:
+        _print_plain(rows)
     for result in results:
         if result.state is State.FIRING:
             for name, text in sorted(result.annotations.items()):
                 print(f"{result.rule.alert} {name}: {text.strip()}")
 
 
+def _print_coloured(results: Sequence[Result]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for head in _HEADS:
+        table.add_column(head, justify="right" if head == _NUMBER else "left")
+    for result in results:
+        state, *cells = _cells(result)
+        table.add_row(Text(state, style=_STYLES[result.state]), *map(Text, cells))
+    Console(highlight=False).print(table)
+
+
+def _print_plain(results: Sequence[Result]) -> None:
+    """Print without the library for terminals: to load it takes as long as to judge."""
+    rows = [_HEADS, *(tuple(_cells(result)) for result in results)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if head == _NUMBER else cell.ljust(width)
+            for head, cell, width in zip(_HEADS, row, widths, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+
+
 def _cells(result: Result) -> list[str]:
     labels = ",".join(f"{name}={value}" for name, value in sorted(result.labels.items()))
     return [
+        result.state.value,
+        result.rule.severity,
         result.rule.alert,
         labels or "-",
         shown(result.record.value),

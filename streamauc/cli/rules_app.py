@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from streamauc.cli.flowing import flowing
-from streamauc.cli.guard import guarded
+from streamauc.cli.guard import guarded, guarded_check
 
 rules_app = typer.Typer(
     name="rules",
@@ -60,14 +60,7 @@ def check(
         streamauc check rules.toml --store metrics.db
     """
 
-    def run() -> int:
-        from streamauc import _time
-        from streamauc.cli.check import run_check
-
-        moment = None if now is None else _time.seconds("--now", now)
-        return run_check(rules, store, output=output.value, now=moment)
-
-    guarded(run, wrong=3)
+    guarded_check(rules, store, output=output.value, now=now)
 
 
 @rules_app.command()

@@ -23,7 +23,7 @@ import math
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -42,8 +42,10 @@ _MAX_WIDTH = 56
 _MAX_TOTAL = 2**62
 # An array is filled where at least one key in so many occurs: it is added much faster.
 _DENSE = 4
-# So many panes are unpacked at once, so that what is worked on stays in the cache.
-_AT_ONCE = 64
+# So many panes are read at once, and so many runs of them: few enough that what is worked on
+# stays in the cache.
+_PANES, _AT_ONCE = 64, 16
+
 
 _Words: TypeAlias = NDArray[np.uint64]
 
@@ -153,8 +155,10 @@ def decode_panes(blobs: Iterable[bytes], n_classes: int) -> list[Storage]:
     """
     panes = [_parsed(blob, n_classes) for blob in blobs]
     found: list[Storage] = []
-    for start in range(0, len(panes), _AT_ONCE):
-        found += _decoded(panes[start : start + _AT_ONCE])
+    for start in range(0, len(panes), _PANES):
+        some = panes[start : start + _PANES]
+        numbers = iter(_unpacked([run for pane in some for run in pane.runs]))
+        found += [_decoded(pane, [next(numbers) for _ in pane.runs]) for pane in some]
     return found
 
 
@@ -189,26 +193,15 @@ def _parsed_rising(blob: bytes, at: int) -> tuple[_Rising, int]:
     return _Rising(size, first, width, high, low), end
 
 
-def _decoded(panes: Sequence[_Pane]) -> list[Storage]:
-    runs = [run for pane in panes for run in pane.runs]
-    numbers = _unpacked(runs)
-    bounds = np.cumsum([0, *(run.size for run in runs)]).tolist()
-    spans = pairwise(bounds)
-    found: list[Storage] = []
-    for pane in panes:
-        start, stop = next(spans)
-        if pane.form == _LISTED:
-            found.append(KeyList(_narrow(numbers[start:stop])))
-        elif pane.form == _COUNTED:
-            totals = slice(*next(spans))
-            found.append(_counted(numbers[start:stop], numbers[totals]))
-        elif pane.form == _WIDE:
-            totals = slice(*next(spans))
-            counts = np.diff(numbers[totals], prepend=0).reshape(pane.n_classes, -1)
-            found.append(WideCounts(numbers[start:stop].copy(), counts))
-        else:
-            found.append(_raw(pane, numbers[start:stop].copy()))
-    return found
+def _decoded(pane: _Pane, runs: Sequence[IntArray]) -> Storage:
+    if pane.form == _LISTED:
+        return KeyList(_narrow(runs[0]))
+    if pane.form == _COUNTED:
+        return _counted(*runs)
+    if pane.form == _WIDE:
+        bins, totals = runs
+        return WideCounts(bins.copy(), np.diff(totals, prepend=0).reshape(pane.n_classes, -1))
+    return _raw(pane, runs[0].copy())
 
 
 def _narrow(keys: IntArray) -> Integers:
@@ -241,45 +234,60 @@ def _raw(pane: _Pane, bins: IntArray) -> WideCounts:
     return WideCounts(bins, columns[0], columns[1])
 
 
-def _unpacked(runs: Sequence[_Rising]) -> IntArray:
-    """Return the numbers of all runs, one run after the other, int64. O(total size)."""
+def _unpacked(runs: Sequence[_Rising]) -> list[IntArray]:
+    """Return the numbers of each run, int64, shape (size,). O(total size)."""
+    found: dict[int, IntArray] = {}
+    order = sorted(range(len(runs)), key=lambda place: runs[place].width)
+    for width, places in groupby(order, key=lambda place: runs[place].width):
+        alike = list(places)
+        for start in range(0, len(alike), _AT_ONCE):
+            batch = alike[start : start + _AT_ONCE]
+            found.update(zip(batch, _unpacked_alike([runs[k] for k in batch], width), strict=True))
+    return [found[place] for place in range(len(runs))]
+
+
+def _unpacked_alike(runs: Sequence[_Rising], width: int) -> list[IntArray]:
+    """Return the numbers of each of some runs with as many low bits a number."""
     sizes = np.array([run.size for run in runs])
-    starts = np.cumsum(sizes) - sizes
-    widths = np.array([run.width for run in runs], dtype=np.uint64)
-    firsts = np.array([run.first for run in runs], dtype=np.int64).view(np.uint64)
-    rank = np.arange(int(sizes.sum()))
-    width = np.repeat(widths, sizes)
-    numbers = _high(runs, sizes, starts, rank).view(np.uint64) << width
-    numbers |= _low(runs, sizes, starts, rank)
-    numbers += np.repeat(firsts, sizes)
-    return numbers.view(np.int64)
+    stops = np.cumsum(sizes)
+    starts = stops - sizes
+    rank = np.arange(int(stops[-1]))
+    numbers, begins = _set_bits(runs, stops)
+    numbers -= rank  # how many bits are not set before each that is, from the first run on
+    numbers <<= width
+    if width:
+        numbers |= _low(runs, sizes, starts, rank, width)
+    # In 64 bits without a sign, where every sum that is too large comes back right in the end.
+    firsts = np.array([run.first for run in runs]).view(np.uint64)
+    skipped = (begins - starts).view(np.uint64) << np.uint64(width)
+    numbers += np.repeat((firsts - skipped).view(np.int64), sizes)
+    return [numbers[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
-def _high(runs: Sequence[_Rising], sizes: IntArray, starts: IntArray, rank: IntArray) -> IntArray:
-    """Return how many bits are not set before each that is, run by run."""
+def _set_bits(runs: Sequence[_Rising], stops: IntArray) -> tuple[IntArray, IntArray]:
+    """Return where bits are set in all high parts together, and where each part begins."""
     raw = np.frombuffer(b"".join([run.high for run in runs]), dtype=np.uint8)
     ones = np.flatnonzero(np.unpackbits(raw, bitorder="little").view(np.bool_))
     n_bits = np.array([8 * len(run.high) for run in runs])
     ends = np.cumsum(n_bits)
-    if not np.array_equal(np.searchsorted(ones, ends), starts + sizes):
+    if not np.array_equal(np.searchsorted(ones, ends), stops):
         raise ValueError("data is malformed: not every number has its bit")
-    ones -= rank
-    ones += np.repeat(starts - ends + n_bits, sizes)
-    return ones
+    return ones, ends - n_bits
 
 
-def _low(runs: Sequence[_Rising], sizes: IntArray, starts: IntArray, rank: IntArray) -> _Words:
+def _low(
+    runs: Sequence[_Rising], sizes: IntArray, starts: IntArray, rank: IntArray, width: int
+) -> IntArray:
     """Return the low bits of each number."""
     joined = b"".join([*(run.low for run in runs), bytes(8)])
-    widths = np.array([run.width for run in runs])
     n_bytes = np.array([len(run.low) for run in runs])
-    begin = 8 * (np.cumsum(n_bytes) - n_bytes)
-    at = rank * np.repeat(widths, sizes)
-    at += np.repeat(begin - starts * widths, sizes)
+    begins = 8 * (np.cumsum(n_bytes) - n_bytes)
+    at = rank * width
+    at += np.repeat(begins - starts * width, sizes)
     # A word of 64 bits begins at every byte.
-    words: _Words = np.ndarray((len(joined) - 7,), "<u8", joined, 0, (1,))
-    found: _Words = words[at >> 3]
-    found >>= (at & 7).view(np.uint64)
-    masks = (np.uint64(1) << widths.astype(np.uint64)) - np.uint64(1)
-    found &= np.repeat(masks, sizes)
+    words: IntArray = np.ndarray((len(joined) - 7,), "<i8", joined, 0, (1,))
+    found: IntArray = words.take(at >> 3)
+    at &= 7
+    found >>= at
+    found &= (1 << width) - 1
     return found

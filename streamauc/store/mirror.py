@@ -183,7 +183,7 @@ class Mirror:
         for chunk in self._loaded:
             self._budget.release(chunk)
         self._loaded = {}
-        self._timeline = Timeline(row.facts.scale, row.facts.tiers)
+        self._timeline = Timeline(row.facts.scale, row.facts.tiers, patient=True)
         self._timeline.first = row.facts.first
         self._directory = Directory(connection, row, self.skip)
         self._generation = self._database.generation
