@@ -59,7 +59,6 @@ def check(
 
         streamauc check rules.toml --store metrics.db
     """
-
     guarded_check(rules, store, output=output.value, now=now)
 
 
