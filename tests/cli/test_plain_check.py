@@ -13,9 +13,24 @@ from streamauc.cli.app import app
 from streamauc.cli.plain_check import PlainCheck, read_plain_check
 
 words = st.sampled_from(
-    "rules.toml m.db --store --store=m.db --store= --now --now=2026-01-01T00Z --format"
-    " --format=json --format=csv json table --help - --".split(" ")
-    + [""]
+    [
+        "rules.toml",
+        "m.db",
+        "--store",
+        "--store=m.db",
+        "--store=",
+        "--now",
+        "--now=2026-01-01T00Z",
+        "--format",
+        "--format=json",
+        "--format=csv",
+        "json",
+        "table",
+        "--help",
+        "-",
+        "--",
+        "",
+    ]
 )
 
 

@@ -17,7 +17,7 @@ from streamauc.rules.memory import MonitorSource
 from streamauc.rules.model import Key, series_key
 from streamauc.rules.record import State
 from streamauc.rules.stored import StoreSource, acknowledge, evaluate_stored, state_history
-from streamauc.store import DamageError, Store
+from streamauc.store import DamageError, Store, mirror
 
 LABELS = {"model": "fraud"}
 PANE = 300
@@ -319,3 +319,35 @@ def test_an_alarm_stays_until_it_is_acknowledged(filled):
         after = evaluate_stored(parse(RULES), store, clock=Clock(75.0 * PANE))
 
     assert next(one for one in after if one.rule.alert == "Ratio").state is State.OK
+
+
+def test_each_pane_is_read_once_whatever_the_rules_ask(tmp_path, monkeypatch):
+    """Rules with windows of all lengths, twice, on several series: no pane comes twice."""
+    path, n_minutes = tmp_path / "metrics.db", 90
+    with Store(path) as store:
+        for name in "abc":
+            with Monitor(
+                tiers=((60, "30d"), (3600, "90d")),
+                clock="event",
+                store=store,
+                series={"model": name},
+                flush_seconds=float("inf"),
+            ) as monitor:
+                times = np.arange(n_minutes * 4) * 15.0
+                monitor.update_many(times % 60 > 20, times % 7 / 7, times)
+    windows = ("5m", "20m", "1h", "90m", "1d")
+    text = "".join(
+        f'[[rule]]\nalert = "r{number}"\nmetric = "{metric}"\nwindow = "{window}"\nbelow = 0.1\n'
+        for number, (metric, window) in enumerate(
+            itertools.product(("roc_auc", "prevalence", "f1@0.5"), windows)
+        )
+    )
+    seen = []
+    unsealed = mirror.unsealed
+    monkeypatch.setattr(
+        mirror, "unsealed", lambda key, *rest: seen.append(key) or unsealed(key, *rest)
+    )
+    with Store(path, read_only=True) as store:
+        results = evaluate_stored(parse(text), store, clock=lambda: n_minutes * 60.0, keep=False)
+    assert len(results) == 3 * 3 * len(windows)
+    assert len(seen) == len(set(seen)) == 3 * n_minutes
