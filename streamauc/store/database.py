@@ -135,9 +135,19 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Read on a connection of its own, for as long as it takes, in nobody's way."""
+        """Read on a connection of its own, for as long as it takes, in nobody's way.
+
+        Within `read` it is of the same moment, and on the same connection.
+        """
         self._check_open()
         with self._translated():
+            with self._held(self._own.reading):
+                reader = self._own.reader
+                # With the lock in hand, a transaction that is open is one around this call.
+                is_within = reader is not None and reader.in_transaction
+            if reader is not None and is_within:
+                yield reader
+                return
             found = opening.connect(
                 self.path, busy_seconds=self._busy_seconds, read_only=self.read_only
             )

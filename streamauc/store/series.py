@@ -5,18 +5,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from streamauc import tiers
-from streamauc.codec import JoinState, decode_panes
+from streamauc.codec import JoinState
 from streamauc.histogram import ScoreHistogram
 from streamauc.scale import Scale
 from streamauc.storage import Storage
-from streamauc.store import address, catalogue, rollup, writers
+from streamauc.store import catalogue, rollup, writers
 from streamauc.store.catalogue import SeriesRow
 from streamauc.store.change import Batch, SeriesChange, writing
 from streamauc.store.entries import reading_join
 from streamauc.store.errors import DamageError, Place
 from streamauc.store.facts import Facts
+from streamauc.store.lane import read_lane
 from streamauc.store.mirror import Mirror, Mirrors
-from streamauc.store.rows import PANES, unsealed
 from streamauc.store.writers import WriterInfo
 from streamauc.tiers import Cover, Tier
 from streamauc.timeline import n_classes_of, snapped
@@ -191,36 +191,26 @@ class StoredSeries:
     def panes(self, channel: str) -> Iterator[tuple[int, int, ScoreHistogram]]:
         """Yield (tier, index, histogram) of every pane that holds events of its own.
 
-        All of one moment, read from the file. Raises DamageError at a damaged one, or leaves it
-        out if that was asked for; one that is missing, only `cover` and `verify` notice.
+        All of one moment, read from the file and compared with the sums beside them. Raises
+        DamageError at a damaged or a missing one, or leaves it out if that was asked for.
         """
         number = self._number()
         if number is None:
             return
         with self._database.snapshot() as connection:
             row = catalogue.load(connection, number)
-            n_classes, scale = n_classes_of(channel), row.facts.scale
-            for tier, lane in enumerate(row.facts.lanes.get(channel, ())):
-                rows = connection.execute(
-                    PANES,
-                    address.lane_span(lane.number),
-                )
-                while some := rows.fetchmany(address.CHUNK_PANES):
-                    found = self._unsealed(some, row)
-                    parts = decode_panes([body for _, body in found], n_classes)
-                    for (key, _), part in zip(found, parts, strict=True):
-                        yield tier, address.index_of(key), ScoreHistogram(scale, part, n_classes)
+            for tier, _ in enumerate(row.facts.lanes.get(channel, ())):
+                for panes in read_lane(connection, row, channel, tier, self._skip):
+                    for index, part in panes:
+                        counts = ScoreHistogram(row.facts.scale, part, n_classes_of(channel))
+                        yield tier, index, counts
 
-    def _unsealed(self, rows: list[tuple[int, object]], row: SeriesRow) -> list[tuple[int, bytes]]:
-        """Return keys and counts of panes; damaged ones are left out if that was asked for."""
-        found = []
-        for key, blob in rows:
-            try:
-                found.append((key, unsealed(key, blob, row.where)[0]))
-            except DamageError as error:
-                with self._database.reading:
-                    self._mirrors.of(row.id).skip(error)
-        return found
+    def _skip(self, error: DamageError) -> None:
+        with self._database.reading:
+            mirror = self._mirror()
+            if mirror is None:
+                raise error
+            mirror.skip(error)
 
     def advance(self, now: float) -> None:
         """Let panes expire that are too old at `now`; time never goes back.

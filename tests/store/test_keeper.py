@@ -1,13 +1,15 @@
 """Stores and series as the rest of the house uses them."""
 
 import math
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
 from panes import cells
 
 from streamauc import Scale, ScoreHistogram
-from streamauc.store import Store, address, budget, mirror
+from streamauc.store import DamageError, Store, address, budget, mirror
 from streamauc.tiers import Tier, check_tiers
 from streamauc.timeline import Timeline
 
@@ -359,6 +361,37 @@ def test_panes_are_of_one_moment(store):
     rest = list(reading)
     assert [(tier, index) for tier, index, _ in rest] == [(0, index) for index in range(1, 700)]
     assert all(part == histogram() for _, _, part in rest)
+
+
+def test_within_a_moment_panes_are_of_that_moment(store):
+    """Also those read after somebody else has written; outside the new ones are there."""
+    series = store.series(LABELS, SCALE, TIERS)
+    series.add("labelled", [(0, histogram().stored)])
+    with series.moment():
+        assert series.channels == ("labelled",)  # the first look is the moment
+        with Store(store.database.path) as other:
+            other.series(LABELS).add("labelled", [(1, histogram(seed=1).stored)])
+        assert [index for _, index, _ in series.panes("labelled")] == [0]
+    assert [index for _, index, _ in series.panes("labelled")] == [0, 1]
+
+
+@pytest.mark.parametrize("skip_damaged", [False, True])
+def test_a_pane_that_is_missing_is_noticed_when_all_are_read(tmp_path, skip_damaged):
+    """It raises an error with its place, or the rest is read where that was asked for."""
+    path = tmp_path / "metrics.db"
+    with Store(path) as store:
+        panes = [(index, histogram(seed=index).stored) for index in range(3)]
+        store.series(LABELS, SCALE, TIERS).add("labelled", panes)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM pane WHERE id = (SELECT MAX(id) FROM pane)")
+    with Store(path, skip_damaged=skip_damaged) as store:
+        (series,) = store.all_series()
+        if skip_damaged:
+            assert [index for _, index, _ in series.panes("labelled")] == [0, 1]
+            assert len(series.damaged) == 1
+        else:
+            with pytest.raises(DamageError, match="panes are missing"):
+                list(series.panes("labelled"))
 
 
 def test_a_poll_of_an_unchanged_store_reads_one_row(store, monkeypatch):

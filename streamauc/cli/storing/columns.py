@@ -10,9 +10,9 @@ from streamauc import storage
 from streamauc._check import BoolArray, FloatArray, IntArray
 from streamauc.cli.reading.arrow import Cells
 from streamauc.cli.storing.layout import SCHEMA
-from streamauc.cli.storing.snapshot import Panes
 from streamauc.scale import Scale
 from streamauc.storage import WideCounts
+from streamauc.store.lane import Panes
 from streamauc.timeline import n_classes_of
 
 _PANE_TIME = pa.timestamp("ms", "UTC")

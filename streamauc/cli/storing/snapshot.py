@@ -3,18 +3,14 @@
 import sqlite3
 from collections.abc import Iterator
 
-from streamauc.codec import JoinState, decode_panes
-from streamauc.storage import Storage
-from streamauc.store import address, catalogue, documents, writers
+from streamauc.codec import JoinState
+from streamauc.store import catalogue, documents, writers
 from streamauc.store.catalogue import SeriesRow
 from streamauc.store.documents import Document, Json
 from streamauc.store.entries import reading_join
-from streamauc.store.errors import DamageError, Place
-from streamauc.store.rows import read_chunks, unsealed
+from streamauc.store.lane import Panes, read_lane
+from streamauc.store.rows import read_chunks
 from streamauc.store.writers import WriterInfo
-from streamauc.timeline import n_classes_of
-
-Panes = list[tuple[int, Storage]]  # (index, counts)
 
 
 class Snapshot:
@@ -41,24 +37,7 @@ class Snapshot:
 
         Those of each chunk are compared with its sum, and the chunks with that of the lane.
         """
-        lane = row.facts.lanes[channel][tier]
-        chunks, mixed = read_chunks(self._connection, lane.number, row.where)
-        if (len(chunks), mixed) != (lane.n_chunks, lane.mixed):
-            place = Place("chunk", row.labels, channel, tier)
-            raise DamageError("chunks are missing", place)
-        for chunk, total in chunks.items():
-            rows = self._connection.execute(
-                "SELECT id, counts FROM pane WHERE id BETWEEN ? AND ? ORDER BY id",
-                address.chunk_span(chunk),
-            ).fetchall()
-            found = [(key, *unsealed(key, blob, row.where)) for key, blob in rows]
-            crcs = address.combined(crc for _, _, crc in found)
-            if (len(found), crcs) != total:
-                where = row.where("chunk", chunk)
-                raise DamageError("panes are missing, or others in their place", where)
-            parts = decode_panes([body for _, body, _ in found], n_classes_of(channel))
-            indices = (address.index_of(key) for key, _, _ in found)
-            yield list(zip(indices, parts, strict=True))
+        return read_lane(self._connection, row, channel, tier)
 
     def writers(self, row: SeriesRow) -> tuple[WriterInfo, ...]:
         """Return the writers of a series, by name."""
