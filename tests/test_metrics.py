@@ -1,11 +1,14 @@
 """Metrics against scikit-learn, against counting pairs, and against themselves."""
 
 import copy
+import importlib
 import itertools
 import math
 import pickle
+import re
 import warnings
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -730,3 +733,51 @@ def test_no_metric_warns():
         for rows, scale in itertools.product(streams, (EXACT, Scale.probability())):
             for threshold in (0.0, 0.5, 1.0, math.inf):
                 values(counts_of(rows, scale), threshold)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "params"),
+    [
+        ("roc_auc", "roc_auc", {}),
+        ("precision@0.7", "precision", {"threshold": 0.7}),
+        ("precision@threshold=0.7", "precision", {"threshold": 0.7}),
+        ("precision@prevalence=0.01@0.7", "precision", {"threshold": 0.7, "prevalence": 0.01}),
+        ("f_beta@-1.5@beta=2", "f_beta", {"threshold": -1.5, "beta": 2.0}),
+    ],
+)
+def test_parameters_stand_behind_the_name(text, name, params):
+    """The first that is needed without its name, any other with it."""
+    found, given = catalogue.parse(text)
+    assert (found.name, given) == (name, params)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("precision@high", "threshold must be a number, got 'high' in 'precision@high'"),
+        ("precision@0.5@threshold=0.6", "threshold must be given once"),
+        ("f_beta@0.5@beta=", "beta must be a number, got ''"),
+        ("precisoin@0.5", "did you mean 'precision'"),
+    ],
+)
+def test_parameters_that_are_wrong_are_named(text, message):
+    """With the text in which they stand."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        catalogue.parse(text)
+
+
+def test_the_catalogue_knows_what_its_subjects_hold():
+    """Each entry is found by its name, and no parameter is unknown."""
+    assert [entry.name for entry in catalogue.METRICS.values()] == list(catalogue.METRICS)
+    takes = {
+        name for entry in catalogue.METRICS.values() for name in entry.parameters + entry.optional
+    }
+    assert takes == set(catalogue.PARAMETERS)
+    folder = Path(catalogue.__file__).parent
+    subjects = {path.stem for path in folder.glob("*.py")} - {"__init__", "entry"}
+    held = [
+        entry.name
+        for subject in subjects
+        for entry in importlib.import_module(f"{catalogue.__name__}.{subject}").ENTRIES
+    ]
+    assert sorted(held) == sorted(catalogue.METRICS)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +13,7 @@ from streamauc.rules.problems import nearest
 from streamauc.scale import Scale
 
 Kind = Literal["metric", "comparison", "health"]
-PARAMETERS = ("threshold", "prevalence", "beta")
+PARAMETERS = catalogue.PARAMETERS
 
 _DIFFERENCES = ("prevalence_difference", "prevalence_ratio", "roc_auc_difference")
 _SHIFTS = ("ks", "psi", "jensen_shannon")
@@ -41,29 +41,44 @@ class Definition:
     part: str = ""
 
 
-def _definitions() -> dict[str, Definition]:
-    found = [_metric(entry) for entry in catalogue.METRICS.values()]
-    found += [Definition(name, "comparison", has_interval=True) for name in _DIFFERENCES]
+class _Definitions(Mapping[str, Definition]):
+    """Every definition by name; of the catalogue's metrics only those asked for are loaded."""
+
+    def __init__(self) -> None:
+        self._others = {one.name: one for one in (*_comparisons(), *_HEALTH)}
+
+    def __getitem__(self, name: str) -> Definition:
+        found = self._others.get(name)
+        return _metric(catalogue.METRICS[name]) if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        yield from catalogue.METRICS
+        yield from self._others
+
+    def __len__(self) -> int:
+        return len(catalogue.METRICS) + len(self._others)
+
+
+def _comparisons() -> Iterator[Definition]:
+    for name in _DIFFERENCES:
+        yield Definition(name, "comparison", has_interval=True)
     for metric in _SHIFTS:
-        found += [
-            Definition(f"{metric}.{part}", "comparison", metric=metric, part=part)
-            for part in _GROUPS
-        ]
+        for part in _GROUPS:
+            yield Definition(f"{metric}.{part}", "comparison", metric=metric, part=part)
     for metric in _ATTRIBUTED:
         needs = () if metric == "average_precision" else ("threshold",)
         name = f"{metric}_change"
-        found.append(Definition(name, "comparison", needs, metric=metric, part="total"))
-        found += [
-            Definition(f"{name}.{part}", "comparison", needs, metric=metric, part=part)
-            for part in _PARTS
-        ]
-    found += [
-        Definition("coverage", "health"),
-        Definition("newest_event_age", "health", windowed=False, of_time=True),
-        Definition("rejected_share", "health", windowed=False),
-        Definition("seconds_since_flush", "health", windowed=False, of_time=True),
-    ]
-    return {definition.name: definition for definition in found}
+        yield Definition(name, "comparison", needs, metric=metric, part="total")
+        for part in _PARTS:
+            yield Definition(f"{name}.{part}", "comparison", needs, metric=metric, part=part)
+
+
+_HEALTH = (
+    Definition("coverage", "health"),
+    Definition("newest_event_age", "health", windowed=False, of_time=True),
+    Definition("rejected_share", "health", windowed=False),
+    Definition("seconds_since_flush", "health", windowed=False, of_time=True),
+)
 
 
 def _metric(entry: catalogue.Metric) -> Definition:
@@ -72,7 +87,7 @@ def _metric(entry: catalogue.Metric) -> Definition:
     )
 
 
-DEFINITIONS: Mapping[str, Definition] = _definitions()
+DEFINITIONS: Mapping[str, Definition] = _Definitions()
 _AT = re.compile(r"@([^.@]*(?:\.\d[^.@]*)?)")
 
 
@@ -90,12 +105,12 @@ def parse(text: str) -> tuple[Definition, dict[str, float]]:
     if match is None:
         return definition, {}
     try:
-        threshold = float(match[1])
+        number = float(match[1])
     except ValueError:
-        threshold = math.nan
-    if not math.isfinite(threshold):
+        number = math.nan
+    if not math.isfinite(number):
         raise ValueError(f"metric must have a finite number behind @, got {text!r}")
-    return definition, {"threshold": threshold}
+    return definition, {catalogue.main_parameter(definition.parameters): number}
 
 
 def check(definition: Definition, params: Mapping[str, float]) -> None:

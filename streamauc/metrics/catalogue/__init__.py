@@ -1,0 +1,191 @@
+"""The catalogue: every metric by name, with what it needs, its unit and its good direction.
+
+Windows, histories, the command line, rules and the README's table all read it. A metric that is
+added to the entries of a subject and named in `_NAMES` is known to all of them. The entries of a
+subject are loaded when one of them is asked for.
+"""
+
+import difflib
+import importlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from streamauc.counts import ThresholdCounts
+from streamauc.metrics.catalogue.entry import (
+    Direction,
+    IntervalFunction,
+    Metric,
+    MetricFunction,
+    Need,
+    Params,
+)
+from streamauc.metrics.intervals import Interval
+from streamauc.metrics.scalars import Bounds
+
+__all__ = [
+    "METRICS",
+    "PARAMETERS",
+    "Direction",
+    "IntervalFunction",
+    "Metric",
+    "MetricFunction",
+    "Need",
+    "Params",
+    "UnknownMetricError",
+    "bounds",
+    "find",
+    "interval",
+    "main_parameter",
+    "parse",
+    "reason",
+    "table",
+    "value",
+]
+
+# The metrics of each subject, which is the name of a module.
+_NAMES = {
+    "population": "n_samples n_pos n_neg prevalence",
+    "ranking": "roc_auc average_precision",
+    "flagging": "precision recall fpr fnr specificity npv alert_rate accuracy balanced_accuracy"
+    " informedness f1 f_beta mcc",
+}
+# Every parameter that some metric takes.
+PARAMETERS = ("threshold", "prevalence", "beta")
+
+
+class _Catalogue(Mapping[str, Metric]):
+    """The entries by name, in the order of the README's table."""
+
+    def __init__(self) -> None:
+        self._subjects = {
+            name: subject for subject, names in _NAMES.items() for name in names.split()
+        }
+        self._loaded: dict[str, Metric] = {}
+
+    def __getitem__(self, name: str) -> Metric:
+        if name not in self._loaded:
+            subject = importlib.import_module(f"{__name__}.{self._subjects[name]}")
+            self._loaded.update({entry.name: entry for entry in subject.ENTRIES})
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._subjects)
+
+    def __len__(self) -> int:
+        return len(self._subjects)
+
+
+METRICS = _Catalogue()
+
+
+class UnknownMetricError(ValueError):
+    """A name that the catalogue does not hold."""
+
+    def __init__(self, name: str) -> None:
+        near = difflib.get_close_matches(name, METRICS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(METRICS)}"
+        super().__init__(f"metric must be in the catalogue, got {name!r}{hint}")
+
+
+def find(name: str) -> Metric:
+    """Return the entry of that name. Raises ValueError and suggests the nearest otherwise."""
+    try:
+        return METRICS[name]
+    except KeyError:
+        raise UnknownMetricError(name) from None
+
+
+def parse(text: str) -> tuple[Metric, dict[str, float]]:
+    """Return the entry and the parameters that a text such as ``precision@0.7`` names.
+
+    Parameters follow, each behind an ``@``: the first one that the metric needs by its value
+    alone, any other with its name, as in ``f_beta@0.7@beta=2``. Raises ValueError for what is no
+    number and for a parameter that is given twice.
+    """
+    name, *given = text.split("@")
+    metric = find(name)
+    params: dict[str, float] = {}
+    for part in given:
+        key, equals, number = part.partition("=")
+        if not equals:
+            key, number = main_parameter(metric.parameters), part
+        if key in params:
+            raise ValueError(f"{key} must be given once, got {text!r}")
+        try:
+            params[key] = float(number)
+        except ValueError:
+            raise ValueError(f"{key} must be a number, got {number!r} in {text!r}") from None
+    return metric, params
+
+
+def main_parameter(parameters: Sequence[str]) -> str:
+    """Return the parameter that may stand without its name."""
+    return parameters[0] if parameters else "threshold"
+
+
+def value(counts: ThresholdCounts, name: str, **params: float) -> float:
+    """Return a metric by name; ``nan`` where it is undefined."""
+    metric = find(name)
+    _check_parameters(metric, params)
+    return metric.function(counts, params)
+
+
+def interval(
+    counts: ThresholdCounts, name: str, *, level: float = 0.95, **params: float
+) -> Interval:
+    """Return a metric's confidence interval. Raises ValueError if it has none."""
+    metric = find(name)
+    _check_parameters(metric, params)
+    if metric.interval is None:
+        raise ValueError(f"metric must be one with an interval, got {name!r}")
+    return metric.interval(counts, level, params)
+
+
+def bounds(counts: ThresholdCounts, name: str) -> Bounds:
+    """Return what binning leaves open of a metric. Raises ValueError if it has no bounds."""
+    metric = find(name)
+    if metric.bounds is None:
+        raise ValueError(f"metric must be one with bounds, got {name!r}")
+    return metric.bounds(counts)
+
+
+def reason(counts: ThresholdCounts, name: str, **params: float) -> str | None:
+    """Return why a metric is ``nan``, or None if it is not.
+
+    One of ``empty``, ``no_positives``, ``no_negatives``, ``nothing_flagged`` and ``no_variation``
+    (of the predictions or the outcomes).
+    """
+    if not math.isnan(value(counts, name, **params)):
+        return None
+    if not counts.n_samples:
+        return "empty"
+    needs = find(name).needs
+    if "prevalence" in params:  # the scores of both classes are needed to mix them anew
+        needs += ("positives", "negatives")
+    if "positives" in needs and not counts.n_pos:
+        return "no_positives"
+    if "negatives" in needs and not counts.n_neg:
+        return "no_negatives"
+    return "nothing_flagged" if "flagged" in needs else "no_variation"
+
+
+def _check_parameters(metric: Metric, params: Params) -> None:
+    missing = [name for name in metric.parameters if name not in params]
+    extra = [name for name in params if name not in metric.parameters + metric.optional]
+    if missing:
+        raise ValueError(f"metric {metric.name!r} needs {missing[0]}=")
+    if extra:
+        raise ValueError(f"metric {metric.name!r} takes no {extra[0]}=")
+
+
+def table() -> str:
+    """Return the catalogue as a Markdown table; optional parameters in parentheses."""
+    head = "| name | what it is | unit | better | parameters | interval | bounds |"
+    rows = [head, "|---|---|---|---|---|---|---|"]
+    for metric in METRICS.values():
+        names = [f"`{name}`" for name in metric.parameters]
+        names += [f"(`{name}`)" for name in metric.optional]
+        has = ["yes" if part else "" for part in (metric.interval, metric.bounds)]
+        what = [f"`{metric.name}`", metric.summary, metric.unit, metric.better]
+        rows.append("| " + " | ".join([*what, ", ".join(names), *has]) + " |")
+    return "\n".join(rows)

@@ -1,0 +1,70 @@
+"""What an entry of the catalogue says of a metric, and how entries are made."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from streamauc.counts import ThresholdCounts
+from streamauc.metrics.intervals import Interval
+from streamauc.metrics.operating import Confusion, confusion_at
+from streamauc.metrics.scalars import Bounds
+
+Need = Literal["samples", "positives", "negatives", "flagged", "varying"]
+Direction = Literal["higher", "lower", "neither"]
+
+
+Params = Mapping[str, float]
+MetricFunction = Callable[[ThresholdCounts, Params], float]
+IntervalFunction = Callable[[ThresholdCounts, float, Params], Interval]
+
+
+class _PlainInterval(Protocol):
+    def __call__(self, counts: ThresholdCounts, *, level: float) -> Interval:
+        """Return the interval at a level."""
+
+
+class _IntervalAtThreshold(Protocol):
+    def __call__(self, counts: ThresholdCounts, *, threshold: float, level: float) -> Interval:
+        """Return the interval at a level for what is flagged at a threshold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """An entry: what is computed, from what, and how to read it.
+
+    `parameters` are needed, `optional` ones not; the first of `parameters` may stand behind the
+    name without its own, as in ``precision@0.7``.
+    """
+
+    name: str
+    summary: str
+    unit: str
+    better: Direction
+    needs: tuple[Need, ...]
+    function: MetricFunction = field(repr=False)
+    interval: IntervalFunction | None = field(default=None, repr=False)
+    bounds: Callable[[ThresholdCounts], Bounds] | None = field(default=None, repr=False)
+    parameters: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    # Whether it is read off all scores, their labels known or not.
+    of_scores: bool = False
+
+
+def plain(read: Callable[[ThresholdCounts], float]) -> MetricFunction:
+    """Return the function of a metric without parameters."""
+    return lambda counts, _params: read(counts)
+
+
+def plain_interval(read: _PlainInterval) -> IntervalFunction:
+    """Return the interval of a metric without parameters."""
+    return lambda counts, level, _params: read(counts, level=level)
+
+
+def interval_at(read: _IntervalAtThreshold) -> IntervalFunction:
+    """Return the interval of a metric at a threshold."""
+    return lambda counts, level, params: read(counts, threshold=params["threshold"], level=level)
+
+
+def at_threshold(read: Callable[[Confusion], float]) -> MetricFunction:
+    """Return the function of what is read off a confusion matrix."""
+    return lambda counts, params: read(confusion_at(counts, params["threshold"]))
