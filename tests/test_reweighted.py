@@ -21,8 +21,9 @@ from streamauc import (
 )
 from streamauc.metrics import catalogue
 from streamauc.metrics.combined import precision_interval_at
-from streamauc.metrics.intervals import fpr_interval, recall_interval
+from streamauc.metrics.intervals import fpr_interval, recall_interval, roc_auc_interval
 from streamauc.metrics.reweighted import at_prevalence
+from streamauc.metrics.scalars import roc_auc, roc_auc_bounds
 
 EXACT = Scale.exact()
 BINNED = Scale.probability(bits=3)
@@ -199,3 +200,12 @@ def test_undefined_has_a_reason(rows, reason):
         assert math.isnan(catalogue.value(counts, "average_precision", prevalence=0.2))
         assert catalogue.reason(counts, "average_precision", prevalence=0.2) == reason
         assert np.isnan(precision_recall_curve(counts, prevalence=0.2).precision).all()
+
+
+@pytest.mark.parametrize("rows", [[], [(0, 0.9)], [(1, 0.9)]])
+def test_nothing_reweighted_has_no_area(rows):
+    """The AUC and its interval are undefined where there is no class to weigh."""
+    counts = at_prevalence(counts_of(rows, EXACT), 0.2)
+    assert math.isnan(roc_auc(counts))
+    assert math.isnan(roc_auc_bounds(counts).low)
+    assert math.isnan(roc_auc_interval(counts).low)

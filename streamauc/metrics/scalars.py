@@ -32,7 +32,7 @@ def roc_auc(counts: ThresholdCounts) -> float:
     O(n_thresholds). Returns ``nan`` if either class is empty. Equal to the trapezoidal area
     under the ROC curve (Bamber 1975).
     """
-    if counts.n_pos == 0 or counts.n_neg == 0:
+    if not (counts.n_pos > 0 and counts.n_neg > 0):  # nor is a reweighted nothing
         return math.nan
     # Floats, not counts: 4e9 positives x 4e9 negatives do not fit in int64.
     tps = counts.tps.astype(np.float64)

@@ -1,0 +1,145 @@
+"""The bootstrap: how a metric scatters over samples drawn anew from those that were seen.
+
+It asks nothing of the metric, so it is the interval of those that have no formula, and a check of
+those that have one.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from streamauc import _check
+from streamauc._check import FloatArray, IntArray
+from streamauc.counts import NumberArray, ThresholdCounts
+from streamauc.metrics.intervals import Interval
+
+N_RESAMPLES = 1_000
+# Resamples are drawn in blocks of so many numbers, which stay in the cache.
+_BLOCK = 65_536
+# An event costs so much less to draw than a cell.
+_EVENTS_A_CELL = 4
+
+Statistic = Callable[[ThresholdCounts], float]
+
+
+def bootstrap(
+    counts: ThresholdCounts,
+    statistic: Statistic,
+    *,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+) -> FloatArray:
+    """Return a statistic of each of `n_resamples` resamples, float64 of shape (n_resamples,).
+
+    As many events as there are, drawn with replacement, so that the number of positives varies,
+    too (Efron 1979). O(n_resamples * (min(n_samples, n_thresholds) + the statistic's own)). With
+    weights, a bin whose weights sum to W and their squares to S is drawn as ``S / W`` times a
+    Poisson number of mean ``W * W / S``, which has the mean W and the variance S. ``nan`` where
+    the statistic is. The same seed gives the same numbers. Raises ValueError for a negative seed
+    and for fewer than one resample.
+    """
+    n_resamples = _check.integer("n_resamples", n_resamples, 1)
+    rng = np.random.default_rng(_check.integer("seed", seed, 0))
+    # Of nothing there is one resample; what was reweighted without a class has none.
+    if not (counts.n_samples and math.isfinite(counts.n_samples)):
+        return np.full(n_resamples, statistic(counts))
+    draw = _weighted if counts.is_weighted else _counted
+    resamples = draw(counts, n_resamples, rng)
+    return np.fromiter((statistic(one) for one in resamples), np.float64, count=n_resamples)
+
+
+def bootstrap_interval(
+    counts: ThresholdCounts,
+    statistic: Statistic,
+    *,
+    level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+) -> Interval:
+    """Return the interval between the percentiles of the bootstrap.
+
+    Of the resamples in which the statistic is defined; ``nan`` where that is not even half of
+    them. Errors are those of `bootstrap`, and ValueError for a level outside (0, 1).
+    """
+    level = _check.fraction("level", level)
+    if not counts.n_samples:
+        return Interval(math.nan, math.nan, level, "undefined: no events")
+    found = bootstrap(counts, statistic, n_resamples=n_resamples, seed=seed)
+    known = found[np.isfinite(found)]
+    note = f"percentiles of {n_resamples:,} bootstrap resamples"
+    if known.size < found.size:
+        note += f", {found.size - known.size:,} of them without a value"
+    if 2 * known.size < found.size:
+        return Interval(math.nan, math.nan, level, f"undefined: {note}")
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return Interval(low, high, level, note)
+
+
+def _counted(
+    counts: ThresholdCounts, n_resamples: int, rng: np.random.Generator
+) -> Iterator[ThresholdCounts]:
+    """Yield resamples of counts; the cells are the positives of each bin, then the negatives."""
+    cells = np.concatenate((counts.pos_steps, counts.neg_steps)).astype(np.int64, copy=False)
+    n = int(cells.sum())
+    draw = _draw_events if n < _EVENTS_A_CELL * cells.size else _draw_cells
+    n_rows = max(1, _BLOCK // max(1, cells.size))
+    for begin in range(0, n_resamples, n_rows):
+        drawn = draw(cells, n, min(n_rows, n_resamples - begin), rng)
+        for pos, neg in drawn.reshape(len(drawn), 2, -1):
+            yield _resample(counts, pos, neg)
+
+
+def _draw_events(cells: IntArray, n: int, n_rows: int, rng: np.random.Generator) -> IntArray:
+    """Draw resamples event by event. O(n_rows * n)."""
+    cell_of = np.repeat(np.arange(cells.size), cells)
+    drawn = cell_of[rng.integers(n, size=(n_rows, n))] if n else np.empty((n_rows, 0), np.int64)
+    drawn += np.arange(n_rows)[:, np.newaxis] * cells.size
+    return np.bincount(drawn.ravel(), minlength=n_rows * cells.size).reshape(n_rows, -1)
+
+
+def _draw_cells(cells: IntArray, n: int, n_rows: int, rng: np.random.Generator) -> IntArray:
+    """Draw how many events fall in each cell. O(n_rows * n_cells)."""
+    return rng.multinomial(n, cells / n, size=n_rows)
+
+
+def _weighted(
+    counts: ThresholdCounts, n_resamples: int, rng: np.random.Generator
+) -> Iterator[ThresholdCounts]:
+    """Yield resamples of sums of weights."""
+    weights = np.array((counts.pos_steps, counts.neg_steps), dtype=np.float64)
+    squares = np.diff(np.array((counts.tps_squares, counts.fps_squares), dtype=np.float64))
+    # Differences of rounded sums; a bin with weight holds at least one event.
+    squares = np.clip(squares, 1e-9 * weights**2, weights**2)
+    unit = np.divide(squares, weights, out=np.zeros_like(weights), where=weights > 0)
+    means = np.divide(weights, unit, out=np.zeros_like(weights), where=unit > 0)
+    for _ in range(n_resamples):
+        drawn = rng.poisson(means)
+        pos, neg = unit * drawn
+        yield _resample(counts, pos, neg, unit * unit * drawn)
+
+
+def _resample(
+    counts: ThresholdCounts,
+    pos: NumberArray,
+    neg: NumberArray,
+    squares: FloatArray | None = None,
+) -> ThresholdCounts:
+    """Return the counts of events that enter at each threshold."""
+    tps_squares, fps_squares = (
+        (None, None) if squares is None else np.insert(squares, 0, 0.0, axis=1).cumsum(axis=1)
+    )
+    return ThresholdCounts(
+        counts.thresholds,
+        _cumulated(pos),
+        _cumulated(neg),
+        exact=counts.exact,
+        ceilings=counts.ceilings,
+        tps_squares=tps_squares,
+        fps_squares=fps_squares,
+    )
+
+
+def _cumulated(steps: NumberArray) -> NumberArray:
+    found: NumberArray = np.insert(steps, 0, 0).cumsum()
+    return found
