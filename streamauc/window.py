@@ -123,9 +123,9 @@ class Window:
         """Return the confidence interval of a metric. Raises ValueError if it has none."""
         return catalogue.interval(self.counts, name, level=level, **params)
 
-    def bounds(self, name: str) -> Bounds:
+    def bounds(self, name: str, **params: float) -> Bounds:
         """Return what binning leaves open of a metric. Raises ValueError if it has no bounds."""
-        return catalogue.bounds(self.counts, name)
+        return catalogue.bounds(self.counts, name, **params)
 
     def reason(self, name: str, **params: float) -> str | None:
         """Return why a metric is ``nan``, or None if it is not (see `catalogue.reason`)."""

@@ -14,10 +14,6 @@ CASES = {
 
 # The cases that need what is not built yet; every other one is run by some test file.
 LATER = {
-    "f1-best-with-zero-tp-top": "chooses a threshold",
-    "cost-matrix-orientation": "chooses a threshold by costs",
-    "threshold-after-undersampling": "moves a threshold to another prevalence",
-    "pauc-cut-inside-segment": "needs the partial AUC",
     "prom-bucket-ends": "needs the exposition for Prometheus",
 }
 

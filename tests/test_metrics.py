@@ -533,28 +533,52 @@ def test_every_nan_has_a_reason_that_is_known(rows, threshold):
             "no_negatives",
             "nothing_flagged",
             "no_variation",
+            "infeasible",
         }
 
 
+REGIONS = [{"max_fpr": 0.3}, {"min_tpr": 0.4, "max_tpr": 0.7}]
+OPTIONAL = {
+    "partial_roc_auc": REGIONS,
+    "standardised_partial_roc_auc": REGIONS,
+    "mean_cost": [{"tp": -5.0, "tn": 0.5}, {"prevalence": 0.1}],
+    "lowest_mean_cost": [{"tp": -5.0, "tn": 0.5}, {"prevalence": 0.1}],
+}
+# It draws a thousand resamples, and has tests of its own.
+DRAWN = {"lowest_mean_cost"}
+
+
 def every_metric(threshold):
-    """Yield each metric of the catalogue with parameters that fit it."""
-    given_values = {"threshold": threshold, "beta": 0.5}
+    """Yield each metric of the catalogue with parameters that fit it, optional ones as well."""
+    given_values = {
+        "threshold": threshold,
+        "beta": 0.5,
+        "fn": 9.0,
+        "fp": 1.0,
+        "max_fpr": 0.2,
+        "min_precision": 0.6,
+        "max_alert_rate": 0.3,
+    }
     for metric in catalogue.METRICS.values():
-        yield metric.name, {name: given_values[name] for name in metric.parameters}
+        params = {name: given_values[name] for name in metric.parameters}
+        more = OPTIONAL.get(metric.name, [{"prevalence": 0.1}] if metric.optional else [])
+        assert bool(more) == bool(metric.optional)
+        yield from ((metric.name, params | one) for one in ({}, *more))
 
 
 def values(counts, threshold):
     """Return every metric of the catalogue, its bounds and interval included."""
     found = {}
     for name, params in every_metric(threshold):
-        metric = catalogue.METRICS[name]
-        found[name] = catalogue.value(counts, name, **params)
+        rest = [f" {key}={value}" for key, value in params.items() if key != "threshold"]
+        metric, key = catalogue.METRICS[name], name + "".join(rest)
+        found[key] = catalogue.value(counts, name, **params)
         if metric.bounds:
-            bounds = catalogue.bounds(counts, name)
-            found[name + " low"], found[name + " high"] = bounds.low, bounds.high
-        if metric.interval:
+            bounds = catalogue.bounds(counts, name, **params)
+            found[key + " low"], found[key + " high"] = bounds.low, bounds.high
+        if metric.interval and name not in DRAWN:
             interval = catalogue.interval(counts, name, **params)
-            found[name + " from"], found[name + " to"] = interval.low, interval.high
+            found[key + " from"], found[key + " to"] = interval.low, interval.high
     return found
 
 

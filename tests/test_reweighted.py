@@ -23,7 +23,7 @@ from streamauc.metrics import catalogue
 from streamauc.metrics.combined import precision_interval_at
 from streamauc.metrics.intervals import fpr_interval, recall_interval, roc_auc_interval
 from streamauc.metrics.reweighted import at_prevalence
-from streamauc.metrics.scalars import roc_auc, roc_auc_bounds
+from streamauc.metrics.scalars import average_precision_bounds, roc_auc, roc_auc_bounds
 
 EXACT = Scale.exact()
 BINNED = Scale.probability(bits=3)
@@ -209,3 +209,4 @@ def test_nothing_reweighted_has_no_area(rows):
     assert math.isnan(roc_auc(counts))
     assert math.isnan(roc_auc_bounds(counts).low)
     assert math.isnan(roc_auc_interval(counts).low)
+    assert math.isnan(average_precision_bounds(counts).high)

@@ -26,6 +26,8 @@ _WORDS = {
     "no_negatives": "no negatives",
     "nothing_flagged": "no event scored at or above the threshold",
     "no_variation": "prediction or outcome never varies",
+    "infeasible": "no threshold keeps the limits",
+    "not_probabilities": "the scores are no probabilities",
     "too_few": "fewer than two of a class: no interval",
     "warming_up": "begins before the first event",
     "expired": "begins before the oldest pane kept",

@@ -50,12 +50,12 @@ def roc_auc_variance(counts: ThresholdCounts) -> float:
     above = (tps[1:] + tps[:-1]) / (2 * counts.n_pos) - auc
     pos_squares = tps if counts.tps_squares is None else counts.tps_squares
     neg_squares = fps if counts.fps_squares is None else counts.fps_squares
-    return _mean_variance(pos_squares, below, counts.n_pos) + _mean_variance(
+    return mean_variance(pos_squares, below, counts.n_pos) + mean_variance(
         neg_squares, above, counts.n_neg
     )
 
 
-def _mean_variance(squares: FloatArray, deviations: FloatArray, total: float) -> float:
+def mean_variance(squares: FloatArray, deviations: FloatArray, total: float) -> float:
     """Return the variance of a weighted mean, with unit weights ``sum d^2 / (n (n - 1))``.
 
     `squares` are the cumulated squared weights.

@@ -82,7 +82,7 @@ def average_precision_bounds(counts: ThresholdCounts) -> Bounds:
     Above: in every bin the positives come first, as one tie. Below: the negatives come first
     and the positives one by one (weighted: in infinitely many parts). O(n_thresholds).
     """
-    if counts.n_pos == 0:
+    if counts.n_pos == 0 or math.isnan(counts.n_neg):
         return Bounds(math.nan, math.nan)
     steps = BinSteps.of(counts)
     if counts.exact:

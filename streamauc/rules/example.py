@@ -1,4 +1,4 @@
-"""A rules file to begin with: every key, commented."""
+"""A rules file to begin with: every key, commented; of the metrics' parameters the usual ones."""
 
 EXAMPLE = '''\
 # Alert rules of streamauc. Check this file with `streamauc rules lint`, evaluate it with
@@ -64,6 +64,16 @@ window = "1h"
 below = 0.001            # fires below this ...
 above = 0.02             # ... and above that
 annotations = { summary = "{{ $value | humanizePercentage }} of events are flagged" }
+
+# ---- What the decisions cost, by what a miss and a false alarm cost ------------------------------
+[[rule]]
+alert = "DecisionsExpensive"
+metric = "mean_cost@0.7"
+fn = 120.0
+fp = 3.5
+window = "1d"
+offset = "6h"
+above = 0.9
 
 # ---- Compared with something else ----------------------------------------------------------------
 [[rule]]

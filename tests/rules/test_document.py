@@ -78,9 +78,10 @@ annotations.summary = "{{ $labels.model }} {{ $labels.team }} {{ $value }} {{ $r
 
 def test_every_metric_of_the_catalogue_can_be_measured():
     """With its parameters as keys, or the threshold behind @."""
-    values = {"threshold": 0.5, "prevalence": 0.1, "beta": 2.0}
+    values = {"threshold": 0.5, "prevalence": 0.1, "beta": 2.0, "max_fpr": 0.3, "fn": 9.0}
+    values |= {"fp": 1.0, "tp": -5.0, "tn": 0.5, "min_precision": 0.5, "max_alert_rate": 0.2}
     for name, entry in catalogue.METRICS.items():
-        takes = [*entry.parameters, *entry.optional]
+        takes = [key for key in (*entry.parameters, *entry.optional) if key in values]
         keys = "\n".join(f"{key} = {values[key]}" for key in takes)
         rule = only(bare(f'metric = "{name}"', 'window = "1h"', "below = 1", keys))
         assert rule.measure.params == {key: values[key] for key in takes}
@@ -208,13 +209,14 @@ def test_the_example_is_valid_and_shows_every_key(tmp_path):
 
     rules = load(path).rules
 
-    assert len(rules) == 10
+    assert len(rules) == 11
     kinds = {
         "detector" if isinstance(rule.measure, Detection) else rule.measure.definition.kind
         for rule in rules
     }
     assert kinds == {"metric", "comparison", "health", "detector"}
-    rare = {"seasonal", "phase", "overdispersion", "stall_after", "clear_below", "beta"}
+    rare = {"seasonal", "phase", "overdispersion", "stall_after", "clear_below"}
+    rare |= {*catalogue.PARAMETERS} - {"threshold", "prevalence", "fn", "fp"}
     shown = set(re.findall(r"^(\w+) = |\[rule\.(\w+)\]", example(), re.MULTILINE))
     names = {name for pair in shown for name in pair if name}
     assert {*COMMON_KEYS, *measure_keys.KEYS, *detector_keys.KEYS} - rare <= names

@@ -45,12 +45,21 @@ __all__ = [
 # The metrics of each subject, which is the name of a module.
 _NAMES = {
     "population": "n_samples n_pos n_neg prevalence",
-    "ranking": "roc_auc average_precision",
+    "ranking": "roc_auc average_precision partial_roc_auc standardised_partial_roc_auc",
     "flagging": "precision recall fpr fnr specificity npv alert_rate accuracy balanced_accuracy"
     " informedness f1 f_beta mcc",
+    "choosing": "mean_cost lowest_mean_cost best_f1 best_mcc best_informedness recall_at_fpr"
+    " recall_at_precision recall_at_alert_rate",
 }
 # Every parameter that some metric takes.
-PARAMETERS = ("threshold", "prevalence", "beta")
+PARAMETERS = (
+    "threshold",
+    "prevalence",
+    "beta",
+    *("tp", "fn", "fp", "tn"),
+    *("min_fpr", "max_fpr", "min_tpr", "max_tpr"),
+    *("min_precision", "max_alert_rate"),
+)
 
 
 class _Catalogue(Mapping[str, Metric]):
@@ -141,25 +150,31 @@ def interval(
     return metric.interval(counts, level, params)
 
 
-def bounds(counts: ThresholdCounts, name: str) -> Bounds:
+def bounds(counts: ThresholdCounts, name: str, **params: float) -> Bounds:
     """Return what binning leaves open of a metric. Raises ValueError if it has no bounds."""
     metric = find(name)
+    _check_parameters(metric, params)
     if metric.bounds is None:
         raise ValueError(f"metric must be one with bounds, got {name!r}")
-    return metric.bounds(counts)
+    return metric.bounds(counts, params)
 
 
 def reason(counts: ThresholdCounts, name: str, **params: float) -> str | None:
     """Return why a metric is ``nan``, or None if it is not.
 
-    One of ``empty``, ``no_positives``, ``no_negatives``, ``nothing_flagged`` and ``no_variation``
-    (of the predictions or the outcomes).
+    One of ``empty``, ``no_positives``, ``no_negatives``, ``nothing_flagged``, ``no_variation``
+    (of the predictions or the outcomes), ``infeasible`` (no threshold keeps the limits) and
+    ``not_probabilities`` (the scores are not).
     """
     if not math.isnan(value(counts, name, **params)):
         return None
     if not counts.n_samples:
         return "empty"
-    needs = find(name).needs
+    metric = find(name)
+    own = None if metric.reason is None else metric.reason(counts, params)
+    if own is not None:
+        return own
+    needs = metric.needs
     if "prevalence" in params:  # the scores of both classes are needed to mix them anew
         needs += ("positives", "negatives")
     if "positives" in needs and not counts.n_pos:

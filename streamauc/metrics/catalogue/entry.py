@@ -16,6 +16,8 @@ Direction = Literal["higher", "lower", "neither"]
 Params = Mapping[str, float]
 MetricFunction = Callable[[ThresholdCounts, Params], float]
 IntervalFunction = Callable[[ThresholdCounts, float, Params], Interval]
+BoundsFunction = Callable[[ThresholdCounts, Params], Bounds]
+ReasonFunction = Callable[[ThresholdCounts, Params], str | None]
 
 
 class _PlainInterval(Protocol):
@@ -43,7 +45,9 @@ class Metric:
     needs: tuple[Need, ...]
     function: MetricFunction = field(repr=False)
     interval: IntervalFunction | None = field(default=None, repr=False)
-    bounds: Callable[[ThresholdCounts], Bounds] | None = field(default=None, repr=False)
+    bounds: BoundsFunction | None = field(default=None, repr=False)
+    # Why it is undefined, where `needs` does not tell.
+    reason: ReasonFunction | None = field(default=None, repr=False)
     parameters: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     # Whether it is read off all scores, their labels known or not.
@@ -58,6 +62,11 @@ def plain(read: Callable[[ThresholdCounts], float]) -> MetricFunction:
 def plain_interval(read: _PlainInterval) -> IntervalFunction:
     """Return the interval of a metric without parameters."""
     return lambda counts, level, _params: read(counts, level=level)
+
+
+def plain_bounds(read: Callable[[ThresholdCounts], Bounds]) -> BoundsFunction:
+    """Return the bounds of a metric without parameters, or that do not depend on them."""
+    return lambda counts, _params: read(counts)
 
 
 def interval_at(read: _IntervalAtThreshold) -> IntervalFunction:
