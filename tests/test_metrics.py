@@ -541,6 +541,7 @@ REGIONS = [{"max_fpr": 0.3}, {"min_tpr": 0.4, "max_tpr": 0.7}]
 OPTIONAL = {
     "partial_roc_auc": REGIONS,
     "standardised_partial_roc_auc": REGIONS,
+    "h_measure": [{"severity_ratio": 0.2}],
     "mean_cost": [{"tp": -5.0, "tn": 0.5}, {"prevalence": 0.1}],
     "lowest_mean_cost": [{"tp": -5.0, "tn": 0.5}, {"prevalence": 0.1}],
 }
@@ -558,6 +559,7 @@ def every_metric(threshold):
         "max_fpr": 0.2,
         "min_precision": 0.6,
         "max_alert_rate": 0.3,
+        "share": 0.3,
     }
     for metric in catalogue.METRICS.values():
         params = {name: given_values[name] for name in metric.parameters}

@@ -24,7 +24,7 @@ _FEW = 64
 # Products of integers below these are exact.
 _INT64_LIMIT = 2**63
 _FLOAT64_LIMIT = 2.0**52
-# Twice what two rounded factors and a rounded product can be off by.
+# More than two such products, with rounded factors, can be off by, as a share of either.
 _ROUNDING = 2.0**-50
 
 _Bends = Callable[[NumberArray, NumberArray], BoolArray]

@@ -127,9 +127,14 @@ def test_a_vertex_is_the_best_between_its_slopes(rows, slope):
 
 
 huge = st.integers(0, 4_000_000_000)
+# Beyond the integers that floats can tell apart.
+larger = st.integers(0, 400_000_000_000_000_000)
+huge_steps = st.one_of(
+    *(st.lists(st.tuples(size, size), min_size=1, max_size=10) for size in (huge, larger))
+)
 
 
-@given(st.lists(st.tuples(huge, huge), min_size=1, max_size=10), st.integers(2, 30))
+@given(huge_steps, st.integers(2, 30))
 def test_huge_counts_are_compared_exactly(rows, parts):
     """On lines whose products do not fit in 64 bits, and one event off them."""
     x, y = cumulated(rows)
@@ -146,7 +151,7 @@ def test_huge_counts_are_compared_exactly(rows, parts):
     assert found.tolist() == chain(points[:, 0].tolist(), points[:, 1].tolist())
 
 
-@pytest.mark.parametrize("factor", [1, 40_000_000, 1_000_000_000_003])
+@pytest.mark.parametrize("factor", [1, 40_000_000, 1_000_000_000_000_003])
 def test_collinear_points_are_no_vertices_however_large(factor):
     """A line of a thousand thresholds has two, and one event more on it makes a third."""
     x = np.arange(1001) * (3 * factor)
@@ -155,6 +160,16 @@ def test_collinear_points_are_no_vertices_however_large(factor):
     assert upper_hull(x, y).tolist() == [0, 1000]
     y[500] += 1
     assert upper_hull(x, y).tolist() == [0, 500, 1000]
+
+
+def test_rounding_does_not_decide_between_huge_slopes():
+    """Where the steps themselves are more than floats can tell apart, one event is seen."""
+    rng = np.random.default_rng(9)
+    for _ in range(300):
+        a, b = rng.integers(10**16, 10**17, 2).tolist()
+        times, off = int(rng.integers(2, 9)), int(rng.integers(-1, 2))
+        x, y = np.array([0, a, times * a]), np.array([0, b, times * b + off])
+        assert upper_hull(x, y).tolist() == ([0, 1, 2] if off < 0 else [0, 2])
 
 
 def arc(n):

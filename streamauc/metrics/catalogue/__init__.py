@@ -46,6 +46,7 @@ __all__ = [
 _NAMES = {
     "population": "n_samples n_pos n_neg prevalence",
     "ranking": "roc_auc average_precision partial_roc_auc standardised_partial_roc_auc",
+    "curves": "gini ks_statistic roc_hull_auc pr_area h_measure gain lift",
     "flagging": "precision recall fpr fnr specificity npv alert_rate accuracy balanced_accuracy"
     " informedness f1 f_beta mcc",
     "choosing": "mean_cost lowest_mean_cost best_f1 best_mcc best_informedness recall_at_fpr"
@@ -59,6 +60,7 @@ PARAMETERS = (
     *("tp", "fn", "fp", "tn"),
     *("min_fpr", "max_fpr", "min_tpr", "max_tpr"),
     *("min_precision", "max_alert_rate"),
+    *("share", "severity_ratio"),
 )
 
 
