@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from streamauc.change.verdict import State
+from streamauc.histogram import ScoreHistogram
 from streamauc.tiers import Tier
 from streamauc.window import Window
 
@@ -15,7 +16,7 @@ _MOST_PANES = 16
 
 
 class PaneDetector(Protocol):
-    """A fold over panes, as `PrevalenceDetector` is."""
+    """A fold over panes, as `PrevalenceDetector`, `RankingDetector` and `ShiftDetector` are."""
 
     @property
     def pane_seconds(self) -> int:
@@ -37,7 +38,7 @@ class PaneDetector(Protocol):
     def state(self) -> State:
         """What it says now."""
 
-    def step(self, pane: int, n_pos: float, n_neg: float, *, coverage: float) -> State:
+    def step(self, pane: int, histogram: ScoreHistogram, /, *, coverage: float) -> State:
         """Take in a pane."""
 
 
@@ -129,12 +130,12 @@ def _is_passed_over(detector: PaneDetector, panes: PaneStream, window: Window) -
     if younger.coverage >= detector.min_coverage:
         return True
     newest = int(panes.now // seconds) - 1
-    detector.step(newest, 0, 0, coverage=0.0)
+    detector.step(newest, window.empty, coverage=0.0)
     return False
 
 
 def _show(detector: PaneDetector, index: int, window: Window, coverage: float) -> State:
     """Step a detector over one pane; one that is no longer there by itself tells nothing."""
     if window.end - window.start != detector.pane_seconds:
-        return detector.step(index, 0, 0, coverage=0.0)
-    return detector.step(index, window.n_pos, window.n_neg, coverage=coverage)
+        return detector.step(index, window.empty, coverage=0.0)
+    return detector.step(index, window.histogram, coverage=coverage)

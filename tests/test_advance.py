@@ -28,7 +28,8 @@ class Recorder:
         """The panes with events that were taken in."""
         return [pane for pane, *counts in self.taken if any(counts)]
 
-    def step(self, pane, n_pos, n_neg, *, coverage):
+    def step(self, pane, histogram, *, coverage):
+        n_neg, n_pos = histogram.totals.tolist()
         if coverage >= self.min_coverage:
             assert self.last_pane is None or pane > self.last_pane
             self.last_pane = pane

@@ -15,6 +15,7 @@ from streamauc.counts import NumberArray, ThresholdCounts
 from streamauc.metrics.intervals import Interval
 
 N_RESAMPLES = 1_000
+# `numpy.random` is loaded when it is used: annotations that name it are text.
 # Resamples are drawn in blocks of so many numbers, which stay in the cache.
 _BLOCK = 65_536
 # An event costs so much less to draw than a cell.
@@ -77,7 +78,7 @@ def bootstrap_interval(
 
 
 def _counted(
-    counts: ThresholdCounts, n_resamples: int, rng: np.random.Generator
+    counts: ThresholdCounts, n_resamples: int, rng: "np.random.Generator"
 ) -> Iterator[ThresholdCounts]:
     """Yield resamples of counts; the cells are the positives of each bin, then the negatives."""
     cells = np.concatenate((counts.pos_steps, counts.neg_steps)).astype(np.int64, copy=False)
@@ -90,7 +91,7 @@ def _counted(
             yield _resample(counts, pos, neg)
 
 
-def _draw_events(cells: IntArray, n: int, n_rows: int, rng: np.random.Generator) -> IntArray:
+def _draw_events(cells: IntArray, n: int, n_rows: int, rng: "np.random.Generator") -> IntArray:
     """Draw resamples event by event. O(n_rows * n)."""
     cell_of = np.repeat(np.arange(cells.size), cells)
     drawn = cell_of[rng.integers(n, size=(n_rows, n))] if n else np.empty((n_rows, 0), np.int64)
@@ -98,13 +99,13 @@ def _draw_events(cells: IntArray, n: int, n_rows: int, rng: np.random.Generator)
     return np.bincount(drawn.ravel(), minlength=n_rows * cells.size).reshape(n_rows, -1)
 
 
-def _draw_cells(cells: IntArray, n: int, n_rows: int, rng: np.random.Generator) -> IntArray:
+def _draw_cells(cells: IntArray, n: int, n_rows: int, rng: "np.random.Generator") -> IntArray:
     """Draw how many events fall in each cell. O(n_rows * n_cells)."""
     return rng.multinomial(n, cells / n, size=n_rows)
 
 
 def _weighted(
-    counts: ThresholdCounts, n_resamples: int, rng: np.random.Generator
+    counts: ThresholdCounts, n_resamples: int, rng: "np.random.Generator"
 ) -> Iterator[ThresholdCounts]:
     """Yield resamples of sums of weights."""
     weights = np.array((counts.pos_steps, counts.neg_steps), dtype=np.float64)

@@ -1,21 +1,39 @@
 """Detectors between evaluations: each pane is stepped once, when it is mature, whoever asks."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from streamauc.advance import PaneStream, advance
 from streamauc.change.detect import PrevalenceDetector
-from streamauc.change.reference import Reference, ReferencePanes
+from streamauc.change.ranking_detector import RankingDetector
+from streamauc.change.reference import ReferencePanes
+from streamauc.change.shift_detector import ShiftDetector
 from streamauc.change.verdict import State
 from streamauc.histogram import ScoreHistogram
-from streamauc.rules.model import Detection, Key
+from streamauc.rules.model import Detection, DetectorName, Key
 from streamauc.rules.selector import Labels
 from streamauc.rules.source import Verdict
 from streamauc.window import Window
 
 ReadSpan = Callable[[float, float], Window]
+Detector = PrevalenceDetector | RankingDetector | ShiftDetector
+Known = float | Window | ScoreHistogram | ReferencePanes
+CLASSES: Mapping[DetectorName, type[Detector]] = {
+    "prevalence": PrevalenceDetector,
+    "ranking": RankingDetector,
+    "shift": ShiftDetector,
+}
+
+
+class _Common(TypedDict):
+    tolerance: float
+    false_alarm_every: float
+    pane_seconds: int
+    level: float
+    min_coverage: float
+    stall_after: float
 
 
 class References(Protocol):
@@ -28,8 +46,28 @@ class References(Protocol):
         """Return a named reference pane by pane. Raises LookupError if there is none."""
 
 
-def start(detection: Detection, reference: Reference) -> PrevalenceDetector:
-    """Return a fresh detector."""
+def start(detection: Detection, reference: Known) -> Detector:
+    """Return a fresh detector. Raises TypeError for a reference that it can't be started with."""
+    if detection.detector == "prevalence":
+        return _of_prevalence(detection, reference)
+    if isinstance(reference, ReferencePanes):
+        raise TypeError(f"reference must be a histogram for {detection.subject}, got panes")
+    common: _Common = {
+        "tolerance": detection.tolerance,
+        "false_alarm_every": detection.false_alarm_every,
+        "pane_seconds": detection.pane_seconds,
+        "level": detection.level,
+        "min_coverage": detection.min_coverage,
+        "stall_after": detection.stall_after,
+    }
+    if detection.detector == "ranking":
+        return RankingDetector(reference, **common)
+    if isinstance(reference, float | int):
+        raise TypeError(f"reference must be a name for a shift detector, got {reference!r}")
+    return ShiftDetector(reference, **common)
+
+
+def _of_prevalence(detection: Detection, reference: Known) -> PrevalenceDetector:
     return PrevalenceDetector(
         reference,
         tolerance=detection.tolerance,
@@ -48,7 +86,7 @@ def start(detection: Detection, reference: Reference) -> PrevalenceDetector:
 class Progress:
     """A detector and where its first pane begins; all there is to store of it."""
 
-    detector: PrevalenceDetector
+    detector: Detector
     since: float
 
     @classmethod
@@ -57,7 +95,7 @@ class Progress:
     ) -> "Progress":
         """Start a detector; its first pane is the last that is mature at `now`."""
         name = detection.reference
-        reference: Reference
+        reference: Known
         if not isinstance(name, str):
             reference = name
         elif detection.needs_panes:

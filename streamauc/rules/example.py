@@ -107,6 +107,24 @@ series = { model = "fraud" }
 max_series = 1                    # the budget is split for so many series
 weight = 1                        # this rule's share of the budget, beside other detectors
 
+# ---- The same promise for the ranking, and for the scores of each class --------------------------
+[[rule]]
+alert = "RankingMoved"
+detector = "ranking"              # a recalibration of all scores is no reason to fire
+reference = 0.86                  # a known AUC, or the name of a reference
+offset = "6h"
+min_coverage = 0.9
+series = { model = "fraud" }
+
+[[rule]]
+alert = "ScoresMoved"
+detector = "shift"                # names the class whose scores moved
+reference = "fraud-v3"            # kept with store.reference("fraud-v3", window)
+tolerance = 0.02                  # of the mean rank, which is 0.5 while nothing moves
+offset = "6h"
+min_coverage = 0.9
+series = { model = "fraud" }
+
 # ---- Is anything coming in? --------------------------------------------------------------------
 [[rule]]
 alert = "StreamSilent"

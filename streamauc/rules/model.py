@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 from streamauc.rules.measures import Definition
 from streamauc.rules.policy import Policy
@@ -14,6 +14,8 @@ from streamauc.rules.templates import Template, Values
 Severity = Literal["warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = ("warning", "critical")
 DEFAULT_SEVERITY: Severity = "warning"
+DetectorName = Literal["prevalence", "ranking", "shift"]
+DETECTORS: tuple[DetectorName, ...] = get_args(DetectorName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,17 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """A detector of the class ratio: the arguments of `PrevalenceDetector`, times in seconds.
+    """A detector and its arguments, times in seconds.
 
-    * `reference`: a named one, or a prevalence that is known.
+    * `detector`: ``"prevalence"`` for a `PrevalenceDetector`, ``"ranking"`` for a
+      `RankingDetector`, ``"shift"`` for a `ShiftDetector`; only the first has a `seasonal`, a
+      `phase` and an `overdispersion`.
+    * `reference`: a named one, or a prevalence or an AUC that is known.
     * `offset`: panes are stepped that long after their end, when their labels are mature.
     * `false_alarm_every`: the share of the file's budget, for each of up to `max_series` series.
     """
 
+    detector: DetectorName
     reference: str | float
     tolerance: float
     pane_seconds: int
@@ -92,7 +98,7 @@ class Detection:
     @property
     def subject(self) -> str:
         """What is watched, in words."""
-        return "prevalence detector"
+        return f"{self.detector} detector"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from streamauc.change.detect import PrevalenceDetector
 from streamauc.change.reference import ReferencePanes
 from streamauc.change.verdict import State as DetectorState
 from streamauc.reader import SeriesReader
-from streamauc.rules.detectors import Progress
+from streamauc.rules.detectors import CLASSES, Progress
 from streamauc.rules.evaluate import Result, evaluate
 from streamauc.rules.model import Detection, Key, RulesFile, series_key
 from streamauc.rules.newest import newest_event
@@ -172,7 +171,8 @@ def _whole_panes(reader: SeriesReader, start: float, end: float, pane_seconds: i
 
 def _packed(progress: Progress, settings: str) -> bytes:
     """Return a line of JSON and the detector's own bytes."""
-    head = {"settings": settings, "since": progress.since}
+    kind = next(name for name, one in CLASSES.items() if isinstance(progress.detector, one))
+    head = {"detector": kind, "settings": settings, "since": progress.since}
     return json.dumps(head).encode() + b"\n" + progress.detector.to_bytes()
 
 
@@ -190,7 +190,8 @@ def _unpacked(document: Document) -> tuple[str, Progress]:
     try:
         fields = json.loads(head)
         since = float(fields["since"])
-        return str(fields["settings"]), Progress(PrevalenceDetector.from_bytes(body), since)
+        detector = CLASSES[fields["detector"]].from_bytes(body)
+        return str(fields["settings"]), Progress(detector, since)
     except (ValueError, KeyError, TypeError) as error:
         place = Place("document", key=f"{document.kind} {document.name}")
         raise DamageError(f"a detector can't be read: {error}", place) from error

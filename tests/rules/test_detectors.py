@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from rules.malformed import DETECTOR, bare
 from rules.sources import FRAUD, Clock, one
@@ -192,3 +193,56 @@ def test_changed_settings_start_it_anew():
     changed = parse(bare('detector = "prevalence"', "reference = 0.4", 'pane = "1m"'))
 
     assert one(changed, found).state.value == "OK"
+
+
+def scored(n_panes, clock, move):
+    """Return a monitor with 100 events a pane, 20 of them positive, scored by `move(pane)`.
+
+    It gives how much is added to the logits of the negatives and of the positives.
+    """
+    made = Monitor(clock=clock, max_ahead="10000d")
+    rng = np.random.default_rng(4)
+    labels = np.arange(100) < 20
+    for pane in range(n_panes):
+        of_neg, of_pos = move(pane)
+        logits = rng.normal(-2.0, 1.0, 100) + np.where(labels, 1.5 + of_pos, of_neg)
+        made.update_many(labels, 1 / (1 + np.exp(-logits)), np.full(100, pane * PANE + 5.0))
+    return made
+
+
+def judged(kind, reference, move):
+    """Return what a rule with a detector says after 200 panes, polled every ten minutes."""
+    file = parse(bare(f'detector = "{kind}"', f"reference = {reference}", 'pane = "1m"'))
+    clock = Clock(PANE)
+    references = {"v": scored(500, Clock(), lambda _: (0.0, 0.0)).window(0, 500 * PANE)}
+    found = MonitorSource([(FRAUD, scored(200, clock, move))], clock=clock, references=references)
+    result = one(file, found)
+    for moment in range(600, 201 * PANE, 600):
+        clock.now = float(moment)
+        result = one(file, found, {result.key: result.record})
+    return result
+
+
+@pytest.mark.parametrize("kind", ["ranking", "shift"])
+def test_other_detectors_are_quiet_while_nothing_moves(kind):
+    """Started with a named reference."""
+    result = judged(kind, '"v"', lambda _: (0.0, 0.0))
+    assert result.state.value == "OK"
+    assert result.record.reason.count("of the evidence for an alarm") == 1
+
+
+def test_a_worse_ranking_is_found_and_a_recalibration_is_not():
+    """By the detector of the ranking, also from an AUC that is known."""
+    for reference in ('"v"', "0.86"):
+        worse = judged("ranking", reference, lambda pane: (0.0, -1.0 if pane >= 50 else 0.0))
+        assert worse.state.value == "FIRING"
+        assert worse.record.reason.startswith("the AUC fell below 0.8")
+    moved = judged("ranking", '"v"', lambda pane: (0.3, 0.3) if pane >= 50 else (0.0, 0.0))
+    assert moved.state.value == "OK"
+
+
+def test_a_shift_names_the_class_that_moved():
+    """By the detector of the scores."""
+    moved = judged("shift", '"v"', lambda pane: (0.5 if pane >= 50 else 0.0, 0.0))
+    assert moved.state.value == "FIRING"
+    assert "negatives" in moved.record.reason

@@ -135,6 +135,7 @@ def test_detectors_have_the_defaults_of_the_class():
     measure = only(DETECTOR).measure
 
     assert measure == Detection(
+        detector="prevalence",
         reference="fraud-v3",
         tolerance=0.0,
         pane_seconds=300,
@@ -210,7 +211,7 @@ def test_the_example_is_valid_and_shows_every_key(tmp_path):
 
     rules = load(path).rules
 
-    assert len(rules) == 11
+    assert len(rules) == 13
     kinds = {
         "detector" if isinstance(rule.measure, Detection) else rule.measure.definition.kind
         for rule in rules
