@@ -22,6 +22,7 @@ _SUITES = (
     "accuracy",
     "replay",
     "detect",
+    "expected",
 )
 _PACKAGES = ("numpy", "sortedcontainers", "pyarrow", "scikit-learn")
 

@@ -1,11 +1,15 @@
-"""How often do intervals of the AUC hold the true value? A simulation.
+"""How often do intervals hold the true value? A simulation.
 
     python -m benchmarks.coverage --streams 2000
+    python -m benchmarks.coverage --methods
 
 Negatives are N(0, 1) and positives N(mu, sigma), where mu makes the true AUC exactly what it
 says: AUC = Phi(mu / sqrt(1 + sigma^2)). Every cell draws its own streams from a fixed seed and
 asks the library for each of them, on the exact scale. The table shows the share of the streams
-whose 95 % interval held the true AUC, and behind it the mean width of the interval.
+whose 95 % interval held the true value: of the AUC, of the average precision at the class ratio
+of the stream, of two partial areas, of recall, false positive rate and precision at the threshold
+mu / 2, and of the lowest mean cost where all misses together cost as much as all false alarms.
+With `--methods`, of the ways to find the interval of the AUC.
 """
 
 import argparse
@@ -13,15 +17,36 @@ import itertools
 import json
 import math
 import platform
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from statistics import NormalDist
 from typing import get_args
 
 import numpy as np
 
-from streamauc import Scale, ScoreHistogram, ThresholdCounts, roc_auc_interval, threshold_counts
-from streamauc.metrics.intervals import SMALL_CLASS, AucMethod
+from benchmarks.data import FloatArray
+from streamauc import (
+    CostMatrix,
+    Interval,
+    Scale,
+    ScoreHistogram,
+    ThresholdCounts,
+    average_precision_interval,
+    bootstrap_interval,
+    lowest_mean_cost_interval,
+    partial_roc_auc_interval,
+    roc_auc,
+    roc_auc_interval,
+    threshold_counts,
+)
+from streamauc.metrics.intervals import (
+    SMALL_CLASS,
+    AucMethod,
+    fpr_interval,
+    precision_interval,
+    recall_interval,
+)
 
 METHODS: tuple[AucMethod, ...] = get_args(AucMethod)
 AUCS = (0.6, 0.8, 0.95, 0.99)
@@ -29,9 +54,14 @@ POSITIVES = (10, 30, 100)
 SPREADS = (1, 2)
 MANY = 1_000
 SEED = 20
+# A bootstrap draws the stream many times: fewer streams and fewer resamples have to do.
+DRAWN = ("lowest_mean_cost", "bootstrap")
+N_RESAMPLES, DRAWN_SHARE = 200, 4
+_NORMAL = NormalDist()
+_GRID = np.linspace(-8, 20, 200_001)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cell:
     """What is drawn: the true AUC, the sizes of the classes, the spread of the positives."""
 
@@ -40,13 +70,84 @@ class Cell:
     n_neg: int
     spread: float
 
+    @property
+    def shift(self) -> float:
+        """The mean of the positives."""
+        return math.sqrt(1 + self.spread**2) * _NORMAL.inv_cdf(self.auc)
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The share of intervals that held the true AUC, and their mean width."""
+    @property
+    def prevalence(self) -> float:
+        """The share of positives."""
+        return self.n_pos / (self.n_pos + self.n_neg)
 
-    coverage: float
-    width: float
+    @property
+    def costs(self) -> CostMatrix:
+        """Costs that weigh both classes alike; flagging nobody costs 1/2 an event."""
+        return CostMatrix(fn=0.5 / self.prevalence, fp=0.5 / (1 - self.prevalence))
+
+    @cached_property
+    def rates(self) -> tuple[FloatArray, FloatArray]:
+        """The true positive and the false positive rate at rising thresholds."""
+        return _above(self.shift, self.spread), _above(0.0, 1.0)
+
+    @cached_property
+    def truth(self) -> Mapping[str, float]:
+        """The true value of each metric, by numerical integration where there is no formula."""
+        tpr, fpr = self.rates
+        flagged = self.prevalence * tpr + (1 - self.prevalence) * fpr
+        precision = np.divide(
+            self.prevalence * tpr, flagged, out=np.ones_like(tpr), where=flagged > 0
+        )
+        cut = int(np.searchsorted(_GRID, self.shift / 2))
+        costs = self.costs
+        mean_cost = costs.fn * self.prevalence * (1 - tpr) + costs.fp * (1 - self.prevalence) * fpr
+        up, along = tpr[::-1], fpr[::-1]
+        start, stop = np.interp(0.2, along, up), np.interp(0.8, up, along)
+        left = np.append(along[along < 0.2], 0.2)
+        high = np.concatenate(([0.8], up[up > 0.8]))
+        return {
+            "roc_auc": self.auc,
+            "bootstrap": self.auc,
+            "average_precision": float(-np.trapezoid(precision, tpr)),
+            "max_fpr=0.2": float(np.trapezoid(np.append(up[along < 0.2], start), left)),
+            "min_tpr=0.8": float(np.trapezoid(1 - np.concatenate(([stop], along[up > 0.8])), high)),
+            "recall": float(tpr[cut]),
+            "fpr": float(fpr[cut]),
+            "precision": float(precision[cut]),
+            "lowest_mean_cost": float(mean_cost.min()),
+        }
+
+
+def _above(mean: float, spread: float) -> FloatArray:
+    """Return the chance of a normal variable to reach each threshold."""
+    scaled = (_GRID - mean) / (spread * math.sqrt(2))
+    return np.fromiter(map(math.erfc, scaled.tolist()), np.float64, count=scaled.size) / 2
+
+
+Find = Callable[[ThresholdCounts], Interval]
+
+
+def intervals_of(cell: Cell) -> dict[str, Find]:
+    """Return what is asked of each stream of a cell, by name."""
+    at = float(_GRID[int(np.searchsorted(_GRID, cell.shift / 2))])
+    return {
+        "roc_auc": roc_auc_interval,
+        "average_precision": average_precision_interval,
+        "max_fpr=0.2": partial(partial_roc_auc_interval, max_fpr=0.2),
+        "min_tpr=0.8": partial(partial_roc_auc_interval, min_tpr=0.8),
+        "recall": partial(recall_interval, threshold=at),
+        "fpr": partial(fpr_interval, threshold=at),
+        "precision": partial(precision_interval, threshold=at),
+        "lowest_mean_cost": partial(
+            lowest_mean_cost_interval, costs=cell.costs, n_resamples=N_RESAMPLES
+        ),
+        "bootstrap": partial(bootstrap_interval, statistic=roc_auc, n_resamples=N_RESAMPLES),
+    }
+
+
+def methods_of(_cell: Cell) -> dict[str, Find]:
+    """Return the ways to find the interval of the AUC, by name."""
+    return {method: partial(roc_auc_interval, method=method) for method in METHODS}
 
 
 def cells(positives: Sequence[int]) -> Iterator[Cell]:
@@ -58,36 +159,37 @@ def cells(positives: Sequence[int]) -> Iterator[Cell]:
 
 def draw(cell: Cell, rng: np.random.Generator) -> ThresholdCounts:
     """Return one stream's counts."""
-    shift = math.sqrt(1 + cell.spread**2) * NormalDist().inv_cdf(cell.auc)
     scores = np.concatenate(
-        [rng.normal(0, 1, cell.n_neg), rng.normal(shift, cell.spread, cell.n_pos)]
+        [rng.normal(0, 1, cell.n_neg), rng.normal(cell.shift, cell.spread, cell.n_pos)]
     )
     labels = np.repeat([0, 1], [cell.n_neg, cell.n_pos])
     return threshold_counts(ScoreHistogram.from_scores(labels, scores, scale=Scale.exact()))
 
 
-def simulate(cell: Cell, streams: int) -> dict[str, Outcome]:
-    """Return the outcome of every method on the same streams."""
+def simulate(cell: Cell, streams: int, find: Mapping[str, Find]) -> dict[str, float]:
+    """Return the coverage of every interval on the same streams; undefined ones hold nothing."""
     key = (round(cell.auc * 1000), cell.n_pos, cell.n_neg, round(cell.spread))
     rng = np.random.default_rng([SEED, *key])
-    held = dict.fromkeys(METHODS, 0)
-    width = dict.fromkeys(METHODS, 0.0)
-    for _ in range(streams):
+    held, asked = dict.fromkeys(find, 0), dict.fromkeys(find, 0)
+    for number in range(streams):
         counts = draw(cell, rng)
-        for method in METHODS:
-            interval = roc_auc_interval(counts, method=method)
-            held[method] += interval.low <= cell.auc <= interval.high
-            width[method] += interval.high - interval.low
-    return {name: Outcome(held[name] / streams, width[name] / streams) for name in METHODS}
+        for name, ask in find.items():
+            if name in DRAWN and number % DRAWN_SHARE:
+                continue
+            interval, truth = ask(counts), cell.truth.get(name, cell.auc)
+            held[name] += interval.low <= truth <= interval.high
+            asked[name] += 1
+    return {name: held[name] / asked[name] for name in find}
 
 
-def markdown(outcomes: dict[Cell, dict[str, Outcome]]) -> str:
-    """Return the outcomes as a Markdown table, a row a cell."""
-    head = ["AUC", "positives", "negatives", "spread", *METHODS]
+def markdown(outcomes: Mapping[Cell, Mapping[str, float]]) -> str:
+    """Return the outcomes in percent as a Markdown table, a row a cell."""
+    names = list(next(iter(outcomes.values())))
+    head = ["positives", "negatives", "AUC", "spread", *names]
     rows = [head, ["---"] * len(head)]
     for cell, found in outcomes.items():
-        shown = [f"{100 * one.coverage:.1f} % ({one.width:.3f})" for one in found.values()]
-        rows.append([f"{cell.auc:g}", str(cell.n_pos), str(cell.n_neg), f"{cell.spread:g}", *shown])
+        shown = [f"{100 * coverage:.1f}" for coverage in found.values()]
+        rows.append([str(cell.n_pos), str(cell.n_neg), f"{cell.auc:g}", f"{cell.spread:g}", *shown])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
@@ -96,19 +198,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--streams", type=int, default=2_000, help="streams a cell")
     parser.add_argument("--positives", type=int, nargs="+", default=POSITIVES)
+    parser.add_argument("--methods", action="store_true", help="the ways to do it for the AUC")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
-    outcomes = {cell: simulate(cell, options.streams) for cell in cells(options.positives)}
+    ask = methods_of if options.methods else intervals_of
+    outcomes = {
+        cell: simulate(cell, options.streams, ask(cell)) for cell in cells(options.positives)
+    }
     if options.json:
-        print(json.dumps([asdict(cell) | _plain(found) for cell, found in outcomes.items()]))
+        rows = [
+            {"auc": c.auc, "n_pos": c.n_pos, "n_neg": c.n_neg, "spread": c.spread, **found}
+            for c, found in outcomes.items()
+        ]
+        print(json.dumps(rows))
         return
     print(f"Python {platform.python_version()}, numpy {np.__version__}")
-    print(f"{options.streams} streams a cell, 95 % intervals, SMALL_CLASS = {SMALL_CLASS}\n")
+    print(f"{options.streams} streams a cell, 95 % intervals, SMALL_CLASS = {SMALL_CLASS};")
+    print(f"{', '.join(DRAWN)}: every {DRAWN_SHARE}th stream, {N_RESAMPLES} resamples\n")
     print(markdown(outcomes))
-
-
-def _plain(found: dict[str, Outcome]) -> dict[str, dict[str, float]]:
-    return {name: asdict(one) for name, one in found.items()}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from streamauc.change.budget import FalseAlarmBudget
     from streamauc.change.compare import Comparison, compare
     from streamauc.change.detect import PrevalenceDetector
+    from streamauc.change.label_shift import (
+        ExpectedPerformance,
+        LabelShift,
+        expected_performance,
+        label_shift,
+    )
     from streamauc.change.ranking_detector import RankingAlarm, RankingDetector
     from streamauc.change.reference import ReferencePanes
     from streamauc.change.shift_detector import ShiftAlarm, ShiftDetector
@@ -23,6 +29,11 @@ if TYPE_CHECKING:
     )
     from streamauc.metrics.best import BestThreshold, best_threshold
     from streamauc.metrics.bootstrap import bootstrap, bootstrap_interval
+    from streamauc.metrics.calibration import (
+        ReliabilityCurve,
+        expected_calibration_error,
+        reliability_curve,
+    )
     from streamauc.metrics.cost_curves import CostCurve, cost_curve
     from streamauc.metrics.cost_interval import lowest_mean_cost, lowest_mean_cost_interval
     from streamauc.metrics.costs import (
@@ -57,9 +68,12 @@ if TYPE_CHECKING:
         roc_auc_interval,
         wilson_interval,
     )
+    from streamauc.metrics.isotonic import Isotonic, isotonic
     from streamauc.metrics.operating import Confusion, confusion_at
     from streamauc.metrics.partial import partial_roc_auc, partial_roc_auc_bounds
     from streamauc.metrics.pr_area import interpolated_curve, interpolated_precision, pr_area
+    from streamauc.metrics.prior_shift import PriorShift
+    from streamauc.metrics.probability import BrierParts, brier_parts, brier_score, log_loss
     from streamauc.metrics.scalars import (
         Bounds,
         average_precision,
@@ -84,22 +98,28 @@ __all__ = [
     "Accumulator",
     "BestThreshold",
     "Bounds",
+    "BrierParts",
     "Comparison",
     "Confusion",
     "CostCurve",
     "CostMatrix",
     "DamageError",
+    "ExpectedPerformance",
     "FalseAlarmBudget",
     "GainsCurve",
     "History",
     "Interval",
+    "Isotonic",
+    "LabelShift",
     "ModelHull",
     "Monitor",
     "PrecisionRecallCurve",
     "PrevalenceDetector",
+    "PriorShift",
     "RankingAlarm",
     "RankingDetector",
     "ReferencePanes",
+    "ReliabilityCurve",
     "RocCrossings",
     "RocCurve",
     "RocHull",
@@ -120,18 +140,25 @@ __all__ = [
     "best_threshold",
     "bootstrap",
     "bootstrap_interval",
+    "brier_parts",
+    "brier_score",
     "compare",
     "confusion_at",
     "cost_curve",
+    "expected_calibration_error",
+    "expected_performance",
     "gain",
     "gains_curve",
     "gini",
     "h_measure",
     "interpolated_curve",
     "interpolated_precision",
+    "isotonic",
     "ks_statistic",
     "ks_threshold",
+    "label_shift",
     "lift",
+    "log_loss",
     "lowest_mean_cost",
     "lowest_mean_cost_interval",
     "mean_cost",
@@ -143,6 +170,7 @@ __all__ = [
     "precision_recall_curve",
     "prevalence",
     "prevalence_interval",
+    "reliability_curve",
     "roc_auc",
     "roc_auc_bounds",
     "roc_auc_interval",
@@ -166,6 +194,12 @@ _HOMES = {
         "compare",
     ),
     "change.detect": ("PrevalenceDetector",),
+    "change.label_shift": (
+        "ExpectedPerformance",
+        "LabelShift",
+        "expected_performance",
+        "label_shift",
+    ),
     "change.ranking_detector": (
         "RankingAlarm",
         "RankingDetector",
@@ -192,6 +226,11 @@ _HOMES = {
     "metrics.bootstrap": (
         "bootstrap",
         "bootstrap_interval",
+    ),
+    "metrics.calibration": (
+        "ReliabilityCurve",
+        "expected_calibration_error",
+        "reliability_curve",
     ),
     "metrics.cost_curves": (
         "CostCurve",
@@ -243,6 +282,10 @@ _HOMES = {
         "roc_auc_interval",
         "wilson_interval",
     ),
+    "metrics.isotonic": (
+        "Isotonic",
+        "isotonic",
+    ),
     "metrics.operating": (
         "Confusion",
         "confusion_at",
@@ -255,6 +298,13 @@ _HOMES = {
         "interpolated_curve",
         "interpolated_precision",
         "pr_area",
+    ),
+    "metrics.prior_shift": ("PriorShift",),
+    "metrics.probability": (
+        "BrierParts",
+        "brier_parts",
+        "brier_score",
+        "log_loss",
     ),
     "metrics.scalars": (
         "Bounds",

@@ -80,7 +80,7 @@ def test_every_metric_of_the_catalogue_can_be_measured():
     """With its parameters as keys, or the threshold behind @."""
     values = {"threshold": 0.5, "prevalence": 0.1, "beta": 2.0, "max_fpr": 0.3, "fn": 9.0}
     values |= {"fp": 1.0, "tp": -5.0, "tn": 0.5, "min_precision": 0.5, "max_alert_rate": 0.2}
-    values |= {"share": 0.1, "severity_ratio": 0.2}
+    values |= {"share": 0.1, "severity_ratio": 0.2, "n_groups": 5.0}
     for name, entry in catalogue.METRICS.items():
         takes = [key for key in (*entry.parameters, *entry.optional) if key in values]
         keys = "\n".join(f"{key} = {values[key]}" for key in takes)

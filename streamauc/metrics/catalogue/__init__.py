@@ -51,6 +51,8 @@ _NAMES = {
     " informedness f1 f_beta mcc",
     "choosing": "mean_cost lowest_mean_cost best_f1 best_mcc best_informedness recall_at_fpr"
     " recall_at_precision recall_at_alert_rate",
+    "probability": "brier_score brier_reliability brier_resolution brier_uncertainty log_loss"
+    " expected_calibration_error",
 }
 # Every parameter that some metric takes.
 PARAMETERS = (
@@ -60,7 +62,7 @@ PARAMETERS = (
     *("tp", "fn", "fp", "tn"),
     *("min_fpr", "max_fpr", "min_tpr", "max_tpr"),
     *("min_precision", "max_alert_rate"),
-    *("share", "severity_ratio"),
+    *("share", "severity_ratio", "n_groups"),
 )
 
 

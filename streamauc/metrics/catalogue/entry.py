@@ -52,6 +52,8 @@ class Metric:
     optional: tuple[str, ...] = ()
     # Whether it is read off all scores, their labels known or not.
     of_scores: bool = False
+    # Whether it depends on nothing but the order of the scores.
+    of_order: bool = True
 
 
 def plain(read: Callable[[ThresholdCounts], float]) -> MetricFunction:

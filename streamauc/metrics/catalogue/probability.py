@@ -1,0 +1,106 @@
+"""Entries: how good the scores are as probabilities; the scores themselves matter here."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from streamauc.counts import ThresholdCounts
+from streamauc.metrics import calibration, probability
+from streamauc.metrics.catalogue.entry import (
+    BoundsFunction,
+    Direction,
+    Metric,
+    Params,
+    plain,
+    plain_bounds,
+)
+from streamauc.metrics.probability import brier_parts
+from streamauc.metrics.scalars import Bounds
+
+_Part = Literal["reliability", "resolution", "uncertainty"]
+_N_GROUPS = 10
+
+
+def _fault(counts: ThresholdCounts, _params: Params) -> str | None:
+    return calibration.fault(counts)
+
+
+def _n_groups(params: Params) -> int:
+    """Return how many groups are asked for. Raises ValueError unless it is a whole number."""
+    found = params.get("n_groups", _N_GROUPS)
+    if found != int(found):
+        raise ValueError(f"n_groups must be a whole number, got {found!r}")
+    return int(found)
+
+
+def _in_groups(read: Callable[..., float]) -> Callable[[ThresholdCounts, Params], float]:
+    return lambda counts, params: read(counts, n_groups=_n_groups(params))
+
+
+def _bounds_in_groups(read: Callable[..., Bounds]) -> BoundsFunction:
+    return lambda counts, params: read(counts, n_groups=_n_groups(params))
+
+
+def _part(
+    name: _Part, summary: str, better: Direction, bounds: BoundsFunction | None = None
+) -> Metric:
+    """Return the entry of a part of the Brier score."""
+    return Metric(
+        name=f"brier_{name}",
+        summary=summary,
+        unit="score",
+        better=better,
+        needs=("samples",),
+        function=lambda counts, params: getattr(
+            brier_parts(counts, n_groups=_n_groups(params)), name
+        ),
+        bounds=bounds,
+        reason=_fault,
+        optional=("n_groups",),
+        of_order=False,
+    )
+
+
+ENTRIES = (
+    Metric(
+        name="brier_score",
+        summary="mean square of what score and outcome differ by",
+        unit="score",
+        better="lower",
+        needs=("samples",),
+        function=plain(probability.brier_score),
+        bounds=plain_bounds(probability.brier_score_bounds),
+        reason=_fault,
+        of_order=False,
+    ),
+    _part(
+        "reliability",
+        "its part that calibration would take away",
+        "lower",
+        _bounds_in_groups(probability.brier_reliability_bounds),
+    ),
+    _part("resolution", "its part that telling events apart takes away", "higher"),
+    _part("uncertainty", "its part that is there without any score", "neither"),
+    Metric(
+        name="log_loss",
+        summary="mean surprise at the outcome, by the score",
+        unit="nats",
+        better="lower",
+        needs=("samples",),
+        function=plain(probability.log_loss),
+        bounds=plain_bounds(probability.log_loss_bounds),
+        reason=_fault,
+        of_order=False,
+    ),
+    Metric(
+        name="expected_calibration_error",
+        summary="mean distance of score and share of positives, in groups of equal size",
+        unit="share",
+        better="lower",
+        needs=("samples",),
+        function=_in_groups(calibration.expected_calibration_error),
+        bounds=_bounds_in_groups(calibration.expected_calibration_error_bounds),
+        reason=_fault,
+        optional=("n_groups",),
+        of_order=False,
+    ),
+)
