@@ -18,6 +18,7 @@ _SUITES = (
     "query",
     "join",
     "store",
+    "metrics",
     "change",
     "accuracy",
     "replay",
