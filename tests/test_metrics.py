@@ -645,6 +645,67 @@ def test_swapping_labels_turns_the_auc_round(rows, scale):
     assert same(turned.high, 1 - bounds.low, tol=TOL)
 
 
+# What each metric becomes when the classes change places and the scores are turned round.
+MIRRORED = {
+    "n_samples": "n_samples",
+    "n_pos": "n_neg",
+    "n_neg": "n_pos",
+    "recall": "specificity",
+    "specificity": "recall",
+    "fpr": "fnr",
+    "fnr": "fpr",
+    "precision": "npv",
+    "npv": "precision",
+} | {
+    name: name
+    for name in (
+        *("roc_auc", "gini", "ks_statistic", "roc_hull_auc", "h_measure"),
+        *("partial_roc_auc", "standardised_partial_roc_auc"),
+        *("accuracy", "balanced_accuracy", "informedness", "mcc"),
+        *("mean_cost", "lowest_mean_cost", "best_mcc", "best_informedness"),
+        *("brier_score", "brier_uncertainty", "log_loss"),
+    )
+}
+# Those that look at the positives or the flagged only, and those that make groups from the top.
+ONE_SIDED = {
+    *("prevalence", "alert_rate", "average_precision", "pr_area", "f1", "f_beta", "best_f1"),
+    *("gain", "lift", "recall_at_fpr", "recall_at_precision", "recall_at_alert_rate"),
+    *("brier_reliability", "brier_resolution", "expected_calibration_error"),
+}
+MIRRORED_PARAMS = {
+    "threshold": ("threshold", lambda value: 1 - value),
+    "prevalence": ("prevalence", lambda value: 1 - value),
+    "fn": ("fp", float),
+    "fp": ("fn", float),
+    "tp": ("tn", float),
+    "tn": ("tp", float),
+    "max_fpr": ("min_tpr", lambda value: 1 - value),
+    "min_fpr": ("max_tpr", lambda value: 1 - value),
+    "max_tpr": ("min_fpr", lambda value: 1 - value),
+    "min_tpr": ("max_fpr", lambda value: 1 - value),
+    "n_groups": ("n_groups", float),
+}
+
+
+@given(events, st.integers(0, 8).map(lambda k: (2 * k + 1) / 16))
+def test_every_metric_has_its_mirror_image(rows, threshold):
+    """Classes exchanged and scores turned round, each is the metric of the other class."""
+    counts = counts_of(rows, EXACT)
+    turned = counts_of([(1 - label, 1 - score) for label, score in rows], EXACT)
+    for name, params in every_metric(threshold):
+        # The weights of a severity ratio have no mirror image among them.
+        unpaired = {("precision", "prevalence"), ("h_measure", "severity_ratio")}
+        if name in ONE_SIDED or any((name, key) in unpaired for key in params):
+            continue
+        mirrored = {
+            MIRRORED_PARAMS[key][0]: MIRRORED_PARAMS[key][1](value) for key, value in params.items()
+        }
+        left = catalogue.value(counts, name, **params)
+        right = catalogue.value(turned, MIRRORED[name], **mirrored)
+        assert same(left, right, tol=TOL), (name, params)
+    assert {*MIRRORED} | ONE_SIDED == {*catalogue.METRICS}
+
+
 @given(st.lists(st.tuples(st.integers(0, 1), lattice, st.integers(0, 4)), max_size=20), lattice)
 def test_a_weight_is_a_repetition(rows, threshold):
     """On the exact scale a row of weight k counts like k rows, in every point value."""
