@@ -165,7 +165,7 @@ def test_the_catalogue_takes_it_as_an_option():
     assert window.value("precision", threshold=0.5, prevalence=0.2) == pytest.approx(1 / 3)
     plain = window.interval("precision", threshold=0.5)
     moved = window.interval("precision", threshold=0.5, prevalence=0.2)
-    assert plain.note == "Wilson"
+    assert plain.note.startswith("Wilson")
     assert moved.low < 1 / 3 < moved.high
     assert window.value("average_precision", prevalence=1 / 3) == window.average_precision
     for bad in (0, 1, -0.5, 2):

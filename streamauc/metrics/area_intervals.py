@@ -1,6 +1,7 @@
 """Confidence intervals of the areas that `intervals` leaves out: average precision, partial AUC."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,7 +9,14 @@ from streamauc import _check
 from streamauc._check import FloatArray
 from streamauc._special import expit, logit, normal_quantile
 from streamauc.counts import ThresholdCounts
-from streamauc.metrics.intervals import FEWEST, Interval, effective_sizes, mean_variance
+from streamauc.metrics.intervals import (
+    FEWEST,
+    SMALL_CLASS,
+    Interval,
+    effective_sizes,
+    mean_variance,
+    wilson_interval,
+)
 from streamauc.metrics.partial import Region, partial_roc_auc
 from streamauc.metrics.scalars import average_precision
 
@@ -53,8 +61,11 @@ def partial_roc_auc_interval(
     """Return a confidence interval of a partial area. O(n_thresholds).
 
     From `partial_roc_auc_variance` on the logit scale, the area taken as a share of the largest
-    possible one. Where no variance can be seen, one-sided: ``alpha ** (1 / min(n_pos, n_neg))``.
-    Arguments and errors are those of `partial_roc_auc`. ``nan`` with fewer than two of a class.
+    possible one. With fewer than `SMALL_CLASS` samples to go by it is the hull of that and of
+    Wilson's interval of the share, as if it were one of so many trials; such a mean of values in
+    [0, 1] varies less than a proportion. The samples to go by are those of the one class in the
+    region, or all of the other if these are fewer. Arguments and errors are those of
+    `partial_roc_auc`. ``nan`` with fewer than two of a class.
     """
     level = _check.fraction("level", level)
     region = Region.of(min_fpr, max_fpr, min_tpr, max_tpr)
@@ -65,24 +76,27 @@ def partial_roc_auc_interval(
     area = partial_roc_auc(
         counts, min_fpr=min_fpr, max_fpr=max_fpr, min_tpr=min_tpr, max_tpr=max_tpr
     )
-    found = _of_share(area / region.width, _variance(counts, region), region, min(sizes), level)
+    along, across = sizes if region.of_tpr else sizes[::-1]
+    n_telling = min(along * region.width, across)
+    share = min(1.0, max(0.0, area / region.width))
+    found = _of_share(share, _variance(counts, region) / region.width**2, n_telling, level)
     low, high = found.low * region.width, found.high * region.width
     if standardised:
         low, high = (region.standardised(region.width - end) for end in (low, high))
     return Interval(low, high, level, found.note)
 
 
-def _of_share(
-    share: float, variance: float, region: Region, smaller: float, level: float
-) -> Interval:
+def _of_share(share: float, variance: float, n_telling: float, level: float) -> Interval:
     """Return the interval of an area as a share of the largest possible one."""
-    if 0 < share < 1 and variance > 0:
-        error = math.sqrt(variance) / region.width / (share * (1 - share))
-        return _on_logit_scale(share, error, level, "placement values (logit scale)")
-    bound, note = (1 - level) ** (1 / smaller), "one-sided: no variance can be seen"
-    if share > 0.5:
-        return Interval(min(bound, share), 1.0, level, note)
-    return Interval(0.0, max(1 - bound, share), level, note)
+    wilson = wilson_interval(share * n_telling, n_telling, level=level)
+    if not (0 < share < 1 and variance > 0):
+        return replace(wilson, note="Wilson: no variance can be seen")
+    error = math.sqrt(variance) / (share * (1 - share))
+    found = _on_logit_scale(share, error, level, "placement values (logit scale)")
+    if n_telling >= SMALL_CLASS:
+        return found
+    low, high = min(found.low, wilson.low), max(found.high, wilson.high)
+    return Interval(low, high, level, "hull of placement values (logit scale) and Wilson")
 
 
 def partial_roc_auc_variance(

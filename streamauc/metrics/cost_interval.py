@@ -7,9 +7,11 @@ import numpy as np
 from streamauc import _check
 from streamauc._special import normal_quantile
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics.best import best_threshold
 from streamauc.metrics.bootstrap import N_RESAMPLES, bootstrap
-from streamauc.metrics.costs import CostMatrix, threshold_costs
-from streamauc.metrics.intervals import Interval
+from streamauc.metrics.costs import CostMatrix, mean_cost, threshold_costs
+from streamauc.metrics.intervals import SMALL_CLASS, Interval, fpr_interval, recall_interval
+from streamauc.metrics.operating import confusion_at
 
 
 def lowest_mean_cost(
@@ -38,8 +40,12 @@ def lowest_mean_cost_interval(
     From the bootstrap, the threshold chosen anew in each resample: what is chosen looks better
     than it is, in a resample beside the sample as in the sample beside the truth, so the mean
     difference is taken off (Efron & Tibshirani 1993, section 10.2); around that as many
-    standard deviations as a normal distribution has. O(n_resamples * n_thresholds). ``nan``
-    without events of both classes.
+    standard deviations as a normal distribution has. O(n_resamples * n_thresholds).
+
+    With fewer than `SMALL_CLASS` of a class it is the hull of that and of the interval at the
+    threshold that was chosen, from Wilson's of the recall and the false positive rate (Zou &
+    Donner 2008): where no mistake was seen, no resample sees one. ``nan`` without events of
+    both classes.
     """
     level = _check.fraction("level", level)
     if not (counts.n_pos > 0 and counts.n_neg > 0):
@@ -55,5 +61,36 @@ def lowest_mean_cost_interval(
         return Interval(math.nan, math.nan, level, "undefined: too few events")
     centre = 2 * value - float(known.mean())
     reach = normal_quantile(level) * float(known.std(ddof=1))
-    note = f"{n_resamples:,} bootstrap resamples, without the bias of choosing"
-    return Interval(centre - reach, centre + reach, level, note)
+    drawn = Interval(centre - reach, centre + reach, level, f"{n_resamples:,} bootstrap resamples")
+    if min(counts.n_pos, counts.n_neg) >= SMALL_CLASS:
+        return drawn
+    chosen = best_threshold(counts, by=costs, prevalence=prevalence).threshold
+    there = _at_threshold(counts, costs, chosen, prevalence, level)
+    low, high = min(drawn.low, there.low), max(drawn.high, there.high)
+    return Interval(low, high, level, f"hull of {drawn.note} and {there.note}")
+
+
+def _at_threshold(
+    counts: ThresholdCounts,
+    costs: CostMatrix,
+    threshold: float,
+    prevalence: float | None,
+    level: float,
+) -> Interval:
+    """Return the interval of the mean cost at a threshold, the class ratio taken as certain.
+
+    The cost is a sum of one part for each class; their distances to their limits add up as the
+    roots of squares do.
+    """
+    share = counts.n_pos / counts.n_samples if prevalence is None else prevalence
+    value = mean_cost(counts, costs, threshold, prevalence=share)
+    point = confusion_at(counts, threshold)
+    below = above = 0.0
+    for weight, rate, ends in (
+        (-share * costs.miss, point.recall, recall_interval),
+        ((1 - share) * costs.false_alarm, point.fpr, fpr_interval),
+    ):
+        found = ends(counts, threshold=threshold, level=level)
+        moves = weight * (found.low - rate), weight * (found.high - rate)
+        below, above = math.hypot(below, min(moves)), math.hypot(above, max(moves))
+    return Interval(value - below, value + above, level, "Wilson's of both rates")

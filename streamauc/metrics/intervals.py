@@ -17,6 +17,9 @@ from streamauc.metrics.scalars import roc_auc
 AucMethod = Literal["auto", "delong", "newcombe", "hull"]
 # Below this many of the rarer class DeLong alone covers too little; see the README's table.
 SMALL_CLASS = 300
+# With fewer successes or failures a Wilson interval may cover less, see the README's table.
+_FEW_HITS = 5
+_NEAR_AN_END = "Wilson; so near to an end it may cover 88 % where it says 95 %"
 # Two, but that the effective size of two equal weights may round to just below.
 FEWEST = 2 - 1e-9
 
@@ -163,7 +166,10 @@ def _root(excess: Callable[[float], float], outside: float, inside: float) -> fl
 
 
 def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> Interval:
-    """Return the score interval of a proportion (Wilson 1927); ``nan`` without trials."""
+    """Return the score interval of a proportion (Wilson 1927); ``nan`` without trials.
+
+    With fewer than five successes or failures the note says that it may cover 88 % instead of 95.
+    """
     level = _check.fraction("level", level)
     if trials <= 0:
         return Interval(math.nan, math.nan, level, "undefined: no trials")
@@ -173,7 +179,8 @@ def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> 
     # Exactly 0 and 1 at the ends, where rounding may leave a trace of the other side.
     low = 0.0 if successes == 0 else centre - reach
     high = 1.0 if successes == trials else centre + reach
-    return Interval(low, high, level, "Wilson")
+    note = "Wilson" if min(successes, trials - successes) >= _FEW_HITS else _NEAR_AN_END
+    return Interval(low, high, level, note)
 
 
 def prevalence_interval(counts: ThresholdCounts, *, level: float = 0.95) -> Interval:
