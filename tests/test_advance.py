@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from streamauc import Monitor, PrevalenceDetector
+from streamauc import (
+    Monitor,
+    PrevalenceDetector,
+    RankingDetector,
+    Scale,
+    ScoreHistogram,
+    ShiftDetector,
+)
 from streamauc.change.detect import State
 
 PANE = 300
@@ -254,3 +261,30 @@ def test_small_panes_do_not_wait_for_their_last_label():
 
     assert detector.held == list(range(400))
     assert np.median(lags) < 20
+
+
+@pytest.mark.parametrize("kind", [RankingDetector, ShiftDetector])
+def test_detectors_that_look_at_scores_are_shown_them(kind):
+    """From labels that come late; a lower score of the positives is found, and nothing before."""
+    rng = np.random.default_rng(8)
+    n, span = 30_000, 200 * PANE
+    times = np.sort(rng.uniform(0, span, n))
+    labels = rng.random(n) < 0.2
+    logits = rng.normal(-1.0, 1.0, n) + labels * np.where(times < span / 2, 1.5, 0.5)
+    scores = 1 / (1 + np.exp(-logits))
+    early = times < span / 4
+    reference = ScoreHistogram.from_scores(labels[early], scores[early], scale=Scale.probability())
+    detector = kind(reference)
+    clock = Clock()
+    monitor = Monitor(clock=clock, max_ahead="10d")
+    monitor.predict_many(range(n), scores, times)
+    monitor.resolve_many(range(n), labels)
+    states = []
+    for now in np.arange(PANE, span + 2 * PANE, PANE):
+        clock.now = float(now)
+        states.append(monitor.advance(detector))
+
+    found = states.index(State.ALARM)
+    assert 100 <= found < 140
+    assert detector.alarm.direction == "down"
+    assert 95 <= detector.alarm.began <= found

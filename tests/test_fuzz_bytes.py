@@ -8,7 +8,14 @@ import os
 import numpy as np
 import pytest
 
-from streamauc import Monitor, PrevalenceDetector, Scale, ScoreHistogram
+from streamauc import (
+    Monitor,
+    PrevalenceDetector,
+    RankingDetector,
+    Scale,
+    ScoreHistogram,
+    ShiftDetector,
+)
 from streamauc.codec import decode_panes, encode_pane
 from streamauc.codec.message import DETECTOR, HISTOGRAM, SERIES, seal, unseal
 
@@ -38,10 +45,20 @@ def detector():
     return found
 
 
+def ranked(kind):
+    """Return a detector that looks at scores, after some panes."""
+    found = kind(ScoreHistogram.merge([histogram()] * 20), pane_seconds=60)
+    for pane in range(8):
+        found.step(pane, histogram())
+    return found
+
+
 READERS = {
     "histogram": (histogram().to_bytes(), HISTOGRAM, ScoreHistogram.from_bytes),
     "monitor": (monitor().to_bytes(), SERIES, Monitor.from_bytes),
     "detector": (detector().to_bytes(), DETECTOR, PrevalenceDetector.from_bytes),
+    "ranking": (ranked(RankingDetector).to_bytes(), DETECTOR, RankingDetector.from_bytes),
+    "shift": (ranked(ShiftDetector).to_bytes(), DETECTOR, ShiftDetector.from_bytes),
 }
 
 
