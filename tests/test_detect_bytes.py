@@ -105,6 +105,8 @@ def changed(**tables):
         {"settings": {"pane_seconds": 0.0}},
         {"settings": {"pane_seconds": float("nan")}},
         {"settings": {"history": float("inf")}},
+        {"settings": {"history": 1e300}},
+        {"settings": {"history": 1e7}},
         {"settings": {"level": 2.0}},
         {"counters": {"n_lost": 1}},
         {"reals": {"nulls": []}},

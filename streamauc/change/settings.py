@@ -10,6 +10,8 @@ from streamauc._time import Duration, duration
 # ratio up to about twice as far from 1 in the logarithm, so from 1.5 % on.
 RATIOS = (1.03, 1.07, 1.15, 1.3, 1.7, 3.0)
 ESTIMATE = 0.0
+# Panes of evidence that may be kept.
+_LONGEST_HISTORY = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ class Settings:
     def __post_init__(self) -> None:
         _check.integer("pane_seconds", self.pane_seconds, 1)
         _check.fraction("level", self.level)
-        _check.integer("history", self.history, 0)
+        _check.integer("history", self.history, 0, _LONGEST_HISTORY)
         _within("tolerance", self.tolerance, 0.0, 1.0 - 1e-9, "in [0, 1)")
         _within("min_coverage", self.min_coverage, 0.0, 1.0, "in [0, 1]")
         if self.overdispersion != ESTIMATE:

@@ -381,6 +381,7 @@ NAMES = {RankingDetector: ("roc_auc", "pending"), ShiftDetector: ("positives", "
     [
         ("settings", "pane_seconds", 0.0),
         ("settings", "history", math.inf),
+        ("settings", "history", 1e300),
         ("settings", "season", 86_400.0),
         ("settings", "overdispersion", 2.0),
         ("counters", "n_lost", 1),
