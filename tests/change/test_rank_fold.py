@@ -472,7 +472,7 @@ def test_spoilt_bodies_in_a_valid_seal_are_read_or_refused(kind, data):
         ({"ratios": ()}, "ratios must hold 1 to 1000 ratios, got 0"),
         ({"ratios": (1.2, 1.0)}, r"ratios must be in \(1, 1e6\], got 1.0 at index 1"),
         ({"stall_after": 1}, "stall_after must be at least one pane"),
-        ({"history": -1}, "history must be at least 0, got -1"),
+        ({"history": -1}, r"history must be in \[0, 1000000\], got -1"),
         ({"reference": "0.9"}, "reference must be"),
         ({"reference": None}, "reference must be"),
         ({"reference": ScoreHistogram.empty(Scale.exact(), 3)}, "reference must have 2 classes"),
