@@ -120,7 +120,7 @@ class Window:
         return catalogue.value(self._counts_for(name), name, **params)
 
     def interval(self, name: str, *, level: float = 0.95, **params: float) -> Interval:
-        """Return the confidence interval of a metric. Raises ValueError if it has none."""
+        """Return the confidence interval of a metric (see `catalogue.interval`)."""
         return catalogue.interval(self.counts, name, level=level, **params)
 
     def bounds(self, name: str, **params: float) -> Bounds:

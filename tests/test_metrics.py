@@ -792,8 +792,8 @@ def test_curves_begin_and_end_where_they_should(rows, scale):
             "metric 'recall' needs threshold=",
         ),
         (
-            lambda c: catalogue.interval(c, "mcc", threshold=0.5),
-            "metric must be one with an interval, got 'mcc'",
+            lambda c: catalogue.interval(c, "n_pos"),
+            "metric must be one with an interval, got 'n_pos'",
         ),
         (
             lambda c: catalogue.bounds(c, "prevalence"),
@@ -883,3 +883,18 @@ def test_the_catalogue_knows_what_its_subjects_hold():
         for entry in importlib.import_module(f"{catalogue.__name__}.{subject}").ENTRIES
     ]
     assert sorted(held) == sorted(catalogue.METRICS)
+
+
+def test_a_metric_without_a_formula_has_the_interval_of_the_bootstrap():
+    """Of the same value, with its parameters; the note says how it was found."""
+    rng = np.random.default_rng(3)
+    labels = rng.random(2_000) < 0.4
+    counts = counts_of(zip(labels, rng.normal(labels, 1).round(1), strict=True), EXACT)
+    for name, params in (
+        ("mcc", {"threshold": 0.5}),
+        ("ks_statistic", {}),
+        ("lift", {"share": 0.1}),
+    ):
+        found = catalogue.interval(counts, name, **params)
+        assert found.low < catalogue.value(counts, name, **params) < found.high
+        assert found.note == "percentiles of 1,000 bootstrap resamples"

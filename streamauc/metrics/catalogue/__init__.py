@@ -146,12 +146,20 @@ def value(counts: ThresholdCounts, name: str, **params: float) -> float:
 def interval(
     counts: ThresholdCounts, name: str, *, level: float = 0.95, **params: float
 ) -> Interval:
-    """Return a metric's confidence interval. Raises ValueError if it has none."""
+    """Return a metric's confidence interval, that of the bootstrap where there is no formula.
+
+    Raises ValueError for a number of events, which has none.
+    """
     metric = find(name)
     _check_parameters(metric, params)
-    if metric.interval is None:
+    if metric.interval is not None:
+        return metric.interval(counts, level, params)
+    if metric.unit == "events":
         raise ValueError(f"metric must be one with an interval, got {name!r}")
-    return metric.interval(counts, level, params)
+    # Loaded here, as nearly nobody needs it.
+    from streamauc.metrics.bootstrap import bootstrap_interval
+
+    return bootstrap_interval(counts, lambda one: metric.function(one, params), level=level)
 
 
 def bounds(counts: ThresholdCounts, name: str, **params: float) -> Bounds:
@@ -198,13 +206,17 @@ def _check_parameters(metric: Metric, params: Params) -> None:
 
 
 def table() -> str:
-    """Return the catalogue as a Markdown table; optional parameters in parentheses."""
+    """Return the catalogue as a Markdown table; optional parameters in parentheses.
+
+    Of an interval it says whether there is a formula.
+    """
     head = "| name | what it is | unit | better | parameters | interval | bounds |"
     rows = [head, "|---|---|---|---|---|---|---|"]
     for metric in METRICS.values():
         names = [f"`{name}`" for name in metric.parameters]
         names += [f"(`{name}`)" for name in metric.optional]
-        has = ["yes" if part else "" for part in (metric.interval, metric.bounds)]
+        drawn = "" if metric.unit == "events" else "bootstrap"
+        has = ["yes" if metric.interval else drawn, "yes" if metric.bounds else ""]
         what = [f"`{metric.name}`", metric.summary, metric.unit, metric.better]
         rows.append("| " + " | ".join([*what, ", ".join(names), *has]) + " |")
     return "\n".join(rows)
