@@ -8,14 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from streamauc import _time
+from streamauc import _html, _time
 from streamauc._check import FloatArray
 from streamauc._time import CalendarStep, Duration
 from streamauc.drift import Against, Drift, drift_of
 from streamauc.metrics import catalogue
-from streamauc.window import Window
+from streamauc.window import Window, spelled_caveats
 
 DEFAULT_METRICS = ("prevalence", "roc_auc", "average_precision")
+# Of more windows than these a notebook shows some at each end.
+_MOST_SHOWN, _SHOWN_AT_ENDS = 12, 5
 MAX_STEPS = 1_000_000
 CALENDAR_STEPS: tuple[CalendarStep, ...] = ("day", "week", "month")
 
@@ -95,8 +97,48 @@ class History:
         }
         return fixed | {name: self.column(name) for name in self.metrics}
 
+    def _repr_html_(self) -> str:
+        """Return the first and the last windows as a table for notebooks."""
+        if not self.windows:
+            return _html.view("History", "no windows")
+        shown = _first_and_last(self.windows)
+        windows = [window for window in shown if window is not None]
+        is_predicted = any(window.predicted_parts for window in windows)
+        rows = [self._html_row(window, is_predicted=is_predicted) for window in shown]
+        known = ["labels known (share)"] * is_predicted
+        units = [f"{_html.title(one)} ({catalogue.parse(one)[0].unit})" for one in self.metrics]
+        titles = ("time (UTC)", "events", "positives", *known, *units, "caveats")
+        table = _html.table(titles, rows)
+        caveats = dict.fromkeys(name for window in windows for name in window.caveats)
+        notes = _html.notes(spelled_caveats(caveats))
+        when = f"{_html.period(self.windows[0].start, self.windows[-1].end)}, UTC"
+        return _html.view(f"History of {len(self):,} windows", when, table, notes)
+
+    def _html_row(self, window: Window | None, *, is_predicted: bool) -> tuple[str, ...]:
+        """Return what is shown of a window; of those left out, how many they are."""
+        if window is None:
+            return (f"… {len(self) - 2 * _SHOWN_AT_ENDS:,} more windows …",)
+        known = [_html.number(window.coverage, "empty")] * is_predicted
+        values = [_html_value(window, metric) for metric in self.metrics]
+        when = _html.period(window.start, window.end)
+        sizes = _html.amount(window.n_samples), _html.amount(window.n_pos)
+        return (when, *sizes, *known, *values, ", ".join(window.caveats))
+
     def _column(self, read: Callable[[Window], float]) -> FloatArray:
         return np.array([read(window) for window in self.windows], dtype=np.float64)
+
+
+def _html_value(window: Window, metric: str) -> str:
+    entry, params = catalogue.parse(metric)
+    value = window.value(entry.name, **params)
+    return _html.measured(value, entry.unit, window.reason(entry.name, **params))
+
+
+def _first_and_last(windows: Sequence[Window]) -> list[Window | None]:
+    """Return all windows if they are few, else those at both ends, and None for the others."""
+    if len(windows) <= _MOST_SHOWN:
+        return list(windows)
+    return [*windows[:_SHOWN_AT_ENDS], None, *windows[-_SHOWN_AT_ENDS:]]
 
 
 def step_edges(

@@ -1,11 +1,11 @@
 """A window: the events of a span of time, and every question about them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from streamauc import _time
+from streamauc import _html, _time
 from streamauc.counts import ThresholdCounts, threshold_counts
 from streamauc.histogram import ScoreHistogram
 from streamauc.metrics import catalogue
@@ -13,6 +13,11 @@ from streamauc.metrics.intervals import Interval
 from streamauc.metrics.scalars import Bounds, average_precision, prevalence, roc_auc
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+_CAVEATS = {
+    "warming_up": "begins before counting did",
+    "expired": "begins before the oldest events that are still kept",
+    "immature": "fewer labels known than asked for, and those known early are no fair sample",
+}
 _SHOWN = ("prevalence", "roc_auc", "average_precision")
 
 
@@ -155,10 +160,37 @@ class Window:
             "reasons": reasons,
         }
 
+    def _repr_html_(self) -> str:
+        """Return the window as a table for notebooks."""
+        rows = [
+            ("events", _html.amount(self.n_samples), "", "events"),
+            ("positives", _html.amount(self.n_pos), "", "events"),
+        ]
+        if self.predicted_parts:
+            rows.append(("labels known", _html.number(self.coverage, "empty"), "", "share"))
+        rows += [self._html_row(name) for name in _SHOWN]
+        table = _html.table(("", "value", "95 % interval", "unit"), rows)
+        when = f"{_html.period(self.start, self.end)}, UTC"
+        return _html.view("Window", when, table, _html.notes(spelled_caveats(self.caveats)))
+
+    def _html_row(self, name: str) -> tuple[str, str, str, str]:
+        entry = catalogue.find(name)
+        low = high = math.nan
+        if entry.interval is not None:
+            found = self.interval(name)
+            low, high = found.low, found.high
+        value = _html.measured(self.value(name), entry.unit, self.reason(name))
+        return _html.title(name), value, _html.span(low, high), entry.unit
+
     def __repr__(self) -> str:
         start, end = _shown(self.start), _shown(self.end)
         auc = "undefined" if math.isnan(self.roc_auc) else f"{self.roc_auc:.4f}"
         return f"Window({start} to {end}, n_pos={self.n_pos}, n_neg={self.n_neg}, roc_auc={auc})"
+
+
+def spelled_caveats(caveats: Iterable[str]) -> list[str]:
+    """Return caveats with what they mean."""
+    return [f"{name}: {_CAVEATS[name]}" if name in _CAVEATS else name for name in caveats]
 
 
 def _shown(edge: float) -> str:

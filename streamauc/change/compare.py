@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 
-from streamauc import _check
+from streamauc import _check, _html
 from streamauc.change import explain
 from streamauc.change.aligned import Aligned, align
 from streamauc.change.attribution import attribute
@@ -16,6 +16,7 @@ from streamauc.change.shift import score_shift
 from streamauc.change.sources import Source, check_independent, histogram_of
 from streamauc.counts import ThresholdCounts, threshold_counts
 from streamauc.histogram import ScoreHistogram
+from streamauc.metrics import catalogue
 from streamauc.metrics.intervals import Interval, prevalence_interval
 
 
@@ -175,6 +176,60 @@ class Comparison:
             "score_shift": shift,
             "attribution": attribution,
         }
+
+    def _repr_html_(self) -> str:
+        """Return the comparison as tables for notebooks."""
+        verdict = self.explain().split("\n")[1]
+        tables = (self._changes_html(), self._attribution_html(), self._shift_html())
+        notes = _html.notes(["The parts of a change have no intervals; small ones may be chance."])
+        return _html.view("Comparison", verdict, *tables, notes)
+
+    def _changes_html(self) -> str:
+        sides = self.reference, self.current
+        n_samples = [_html.amount(side.n_samples) for side in sides]
+        n_pos = [_html.amount(side.n_pos) for side in sides]
+        rows = [
+            ("events", *n_samples, "", "", "", "events"),
+            ("positives", *n_pos, "", "", "", "events"),
+            self._change_row("prevalence", self.prevalence),
+            self._change_row("roc_auc", self.roc_auc),
+        ]
+        level = f"{100 * self.level:g} % interval"
+        return _html.table(("", "reference", "current", "change", level, "test", "unit"), rows)
+
+    def _change_row(self, name: str, change: Change) -> tuple[str, ...]:
+        interval, test = change.interval, change.test
+        return (
+            _html.title(name),
+            _html.number(change.reference, catalogue.reason(self.reference, name)),
+            _html.number(change.current, catalogue.reason(self.current, name)),
+            _html.signed(change.difference),
+            _html.span(interval.low, interval.high, is_signed=True),
+            _html.significance(test.method, test.p_value),
+            "share",
+        )
+
+    def _attribution_html(self) -> str:
+        """Return what the change of each metric is made of."""
+        rows = []
+        for name, part in self.attribution.items():
+            why = None if math.isnan(part.total) else "a side lacks a class"
+            parts = (part.prevalence, part.positives, part.negatives)
+            whole = _html.signed(part.total, "undefined on a side")
+            rows.append((_html.title(name), whole, *(_html.signed(one, why) for one in parts)))
+        causes = ("by the class ratio", "by positives' scores", "by negatives' scores")
+        return _html.table(("metric (share)", "change", *causes), rows)
+
+    def _shift_html(self) -> str:
+        names = {"positives": "positives", "negatives": "negatives", "overall": "all events"}
+        rows = [
+            (
+                f"scores of {names[name]}",
+                *(_html.number(one, "undefined on a side") for one in astuple(shift)),
+            )
+            for name, shift in self.score_shift.items()
+        ]
+        return _html.table(("", "KS (share)", "PSI (index)", "Jensen-Shannon (bits)"), rows)
 
     def __repr__(self) -> str:
         prevalence, auc = self.prevalence_difference, self.roc_auc_difference

@@ -61,8 +61,12 @@ def write(ax: Axes, tags: Sequence[Tag]) -> float:
     gap = _GAP + _LEAD * any(one.is_led for one in placed)
     for one in placed:
         _write(ax, one, gap)
-    n_lines = max((1 + one.text.count("\n") for one in placed), default=0)
-    return gap + _LINE * n_lines
+    return gap + _LINE * _n_lines([one.text for one in placed])
+
+
+def room(texts: Sequence[str]) -> float:
+    """Return the height that texts take at most, in points; 0 if there are none."""
+    return _GAP + _LEAD + _LINE * _n_lines(texts) if texts else 0.0
 
 
 def spread(wanted: FloatArray, widths: FloatArray) -> FloatArray | None:
@@ -92,6 +96,10 @@ def offset(ax: Axes, base: Transform, points: float) -> Transform:
     return base + ScaledTranslation(0, points / 72, _figure(ax).dpi_scale_trans)
 
 
+def _n_lines(texts: Sequence[str]) -> int:
+    return max((1 + text.count("\n") for text in texts), default=0)
+
+
 def _arranged(ax: Axes, tags: Sequence[Tag]) -> list[_Placed]:
     """Return the longest texts that stay near their spans, else the shortest if they fit."""
     in_order = sorted(tags, key=lambda tag: tag.low + tag.high)
@@ -106,22 +114,43 @@ def _arranged(ax: Axes, tags: Sequence[Tag]) -> list[_Placed]:
 
 def _placed(ax: Axes, tags: Sequence[Tag], texts: Sequence[str]) -> list[_Placed]:
     """Return where the texts of tags go, none if they do not fit."""
-    left, right = ax.get_xlim()
-    ends = (np.array([(tag.low, tag.high) for tag in tags]) - left) / (right - left)
-    widths = np.array([_width(text) for text in texts]) / _panel_width(ax)
-    centres = spread(ends.mean(axis=1), widths + _APART / _panel_width(ax))
+    ends = _shares(ax, np.array([(tag.low, tag.high) for tag in tags]))
+    widths = np.array([text_width(text) for text in texts]) / panel_width(ax)
+    centres = spread(ends.mean(axis=1), widths + _APART / panel_width(ax))
     if centres is None:
         return []
     nearest = np.clip(centres, ends[:, 0], ends[:, 1])
     moves = np.abs(centres - nearest)
     # Above a span a text may stand anywhere; a single moment is sought below its middle.
     is_led = moves > np.where(ends[:, 0] < ends[:, 1], 0.5, 0.1) * widths
-    scaled = left + np.stack((centres, nearest)) * (right - left)
+    scaled = _places(ax, np.stack((centres, nearest)))
     rows = zip(texts, *scaled.tolist(), moves.tolist(), is_led.tolist(), strict=True)
     return [_Placed(*row) for row in rows]
 
 
-def _panel_width(ax: Axes) -> float:
+def _shares(ax: Axes, places: FloatArray) -> FloatArray:
+    """Return how far from the left end of a panel places on its x axis are."""
+    left, right, *along = _scaled(ax.xaxis.get_transform(), ax.get_xlim(), places)
+    shares: FloatArray = (np.array(along).reshape(places.shape) - left) / (right - left)
+    return shares
+
+
+def _places(ax: Axes, shares: FloatArray) -> FloatArray:
+    """Return the inverse of `_shares`."""
+    scale = ax.xaxis.get_transform()
+    left, right = _scaled(scale, ax.get_xlim(), np.empty(0)).tolist()
+    found = _scaled(scale.inverted(), (), left + shares * (right - left))
+    reached: FloatArray = found.reshape(shares.shape)
+    return reached
+
+
+def _scaled(scale: Transform, ends: Sequence[float], places: FloatArray) -> FloatArray:
+    """Return all of them in one row, as an axis that need not be even places them."""
+    found: FloatArray = scale.transform(np.concatenate((ends, places.ravel())))
+    return found
+
+
+def panel_width(ax: Axes) -> float:
     """Return the width of a panel in points, as far as a layout still to come can be foreseen."""
     figure = _figure(ax)
     share = ax.get_position().width
@@ -137,9 +166,10 @@ def _figure(ax: Axes) -> Figure:
     return figure
 
 
-def _width(text: str) -> float:
-    """Return the width of a text in points."""
-    lines = [TextPath((0, 0), line, size=style.SMALL) for line in text.split("\n")]
+def text_width(text: str) -> float:
+    """Return the width of a text in points; dollar signs begin no formulas."""
+    plain = text.replace("$", r"\$")
+    lines = [TextPath((0, 0), line, size=style.SMALL) for line in plain.split("\n")]
     return max(float(line.get_extents().x1) for line in lines)
 
 

@@ -58,6 +58,8 @@ def draw_points(
     shown = [point for point in points if np.isfinite(x[point.row] + y[point.row])]
     rows = [point.row for point in shown]
     markers = np.column_stack((x[rows], y[rows]))
+    text = _legend_text(points, shown)
+    is_told = any(line.get_label() == text for line in ax.lines)  # of another curve
     ax.plot(
         *markers.T,
         linestyle="none",
@@ -67,7 +69,7 @@ def draw_points(
         color=style.POINT_COLOR,
         clip_on=False,
         zorder=4,
-        label=_legend_text(points, shown),
+        label="" if is_told else text,
     )
     texts = [point.label for point in shown]
     boxes = labels.places(texts, markers, lines)

@@ -5,12 +5,15 @@ from datetime import UTC, tzinfo
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.legend import Legend
+from matplotlib.text import Annotation
 
+from streamauc import _html
 from streamauc._check import IntArray
 from streamauc.history import History
 from streamauc.metrics import catalogue
 from streamauc.metrics.catalogue import Metric
-from streamauc.plot import above, style, value_axis
+from streamauc.plot import above, legend, style, value_axis
 from streamauc.plot.above import Tag
 from streamauc.plot.drift import (
     DriftMarks,
@@ -23,7 +26,9 @@ from streamauc.plot.immature import draw_immature
 from streamauc.plot.series import MOST_BARS, Series, is_alone
 from streamauc.plot.time_axis import Span
 
-__all__ = ["MOST_BARS", "draw_history"]
+_EXPLANATION = 16.0  # points, the height of what explains alarms
+
+__all__ = ["MOST_BARS", "draw_history", "draw_series", "show_times", "span_of"]
 
 
 def draw_history(
@@ -48,26 +53,33 @@ def draw_history(
     metric.
     """
     entry, params = catalogue.parse(metric)
-    shown = _span(history)
+    shown = span_of(history)
     series = Series.read(history, metric, entry, level=level, shown=shown)
     style.tidy(ax)
-    _draw_series(ax, series, label)
+    draw_series(ax, series, label)
     tags = draw_immature(ax, series)
     value_axis.show_values(ax, entry)
     ax.set_ylabel(value_axis.title(entry, params, level))
-    _show_times(ax, history, shown, zone)
+    show_times(ax, history, shown, zone)
     if not np.isfinite(series.values).any():
         style.note(ax, _why_undefined(history, entry, params))
-    if label is not None:
-        ax.legend(fontsize=style.SMALL, frameon=False)
     if drift is None:
         above.write(ax, tags)
     else:
         _draw_drift(ax, drift, shown, zone, metric=metric, tags=tags)
+    if label is not None:
+        _draw_names(ax)
     return ax
 
 
-def _draw_series(ax: Axes, series: Series, label: str | None) -> None:
+def _draw_names(ax: Axes) -> None:
+    """Say which line is which, above all that is written above the panel."""
+    texts = [text.get_text() for text in ax.texts if isinstance(text, Annotation)]
+    is_explained = any(isinstance(artist, Legend) for artist in ax.artists)
+    legend.write(ax, above.room(texts) + _EXPLANATION * is_explained, is_row=True)
+
+
+def draw_series(ax: Axes, series: Series, label: str | None) -> None:
     """Draw the windows whose labels are known."""
     color = style.COLORS[len(ax.get_lines()) % len(style.COLORS)]
     values = series.settled
@@ -120,13 +132,14 @@ def _draw_drift(
     explain_alarms(ax, drift, shown, height)
 
 
-def _span(history: History) -> Span:
+def span_of(history: History) -> Span:
+    """Return the time that all windows of a history together cover."""
     if not len(history):
         return Span(np.nan, np.nan)
     return Span(float(history.start[0]), float(history.end[-1]))
 
 
-def _show_times(ax: Axes, history: History, shown: Span, zone: tzinfo) -> None:
+def show_times(ax: Axes, history: History, shown: Span, zone: tzinfo) -> None:
     """Show the whole span, also where nothing is defined."""
     if len(history):
         ends = shown.positions(np.array([shown.start, shown.end]))
@@ -141,5 +154,5 @@ def _why_undefined(history: History, entry: Metric, params: dict[str, float]) ->
     reasons: Sequence[str | None] = [
         window.reason(entry.name, **params) for window in history.windows
     ]
-    words = dict.fromkeys(style.spelled(reason) for reason in reasons if reason)
+    words = dict.fromkeys(_html.spelled(reason) for reason in reasons if reason)
     return f"undefined in every window: {', '.join(words)}"

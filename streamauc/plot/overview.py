@@ -10,7 +10,8 @@ from matplotlib.gridspec import SubplotSpec
 
 from streamauc.counts import ThresholdCounts
 from streamauc.history import History
-from streamauc.plot import time_axis
+from streamauc.plot import style, time_axis
+from streamauc.plot.coverage import draw_coverage
 from streamauc.plot.curves import draw_precision_recall, draw_roc
 from streamauc.plot.drift import DriftMarks
 from streamauc.plot.evidence import draw_evidence
@@ -20,6 +21,8 @@ FORMATS = ("png", "svg")
 _WIDTH = 8.0  # inches
 _CURVES = _TWO_PANELS = 4.8
 _MARKS, _EVIDENCE = 0.6, 2.0  # what changes of the class ratio add
+_COVERAGE = 1.6
+_ROUNDING = 1e-9  # of sums of weights
 _DPI = 150
 _TITLE_COLUMNS = 72
 
@@ -36,11 +39,12 @@ def overview(
     """Return a figure of prevalence and AUC over time, and of the ROC and the PR curve.
 
     `history` holds the windows and `counts` the whole span. With fewer than two windows there
-    is nothing to see over time unless there is `drift`, and only the curves are drawn. The
-    evidence of `drift`, if it has some, is a panel of its own. Times are shown in `zone`.
+    is nothing to see over time unless there is `drift`, and only the curves are drawn. Where
+    labels are missing a panel shows how many are known, and the evidence of `drift`, if it has
+    some, is a panel of its own. Times are shown in `zone`.
     """
     is_over_time = len(history) > (1 if drift is None else 0)
-    heights = [_heights(drift), _CURVES] if is_over_time else [_CURVES + 0.4]
+    heights = [_heights(history, drift), _CURVES] if is_over_time else [_CURVES + 0.4]
     figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
     panes = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     if is_over_time:
@@ -66,19 +70,25 @@ def picture_format(path: str | Path) -> str:
     return kind
 
 
-def _heights(drift: DriftMarks | None) -> float:
+def _heights(history: History, drift: DriftMarks | None) -> float:
     """Return how high the panels over time are together, in inches."""
+    height = _TWO_PANELS + _COVERAGE * _lacks_labels(history)
     if drift is None:
-        return _TWO_PANELS
+        return height
     has_marks = bool(drift.alarms) or drift.reference is not None
-    return _TWO_PANELS + _MARKS * has_marks + _EVIDENCE * (drift.evidence is not None)
+    return height + _MARKS * has_marks + _EVIDENCE * (drift.evidence is not None)
+
+
+def _lacks_labels(history: History) -> bool:
+    return bool((history.coverage < 1 - _ROUNDING).any())
 
 
 def _draw_over_time(
     figure: Figure, place: SubplotSpec, history: History, zone: tzinfo, drift: DriftMarks | None
 ) -> None:
     evidence = None if drift is None else drift.evidence
-    n_panels = 2 if evidence is None else 3
+    lacks_labels = _lacks_labels(history)
+    n_panels = 2 + lacks_labels + (evidence is not None)
     grid = place.subgridspec(n_panels, 1)
     upper = figure.add_subplot(grid[0])
     panels = [upper]
@@ -88,6 +98,8 @@ def _draw_over_time(
         draw_evidence(panels[-1], evidence, pane_seconds=drift.pane_seconds, zone=zone)
     draw_history(panels[0], history, "prevalence", zone=zone, drift=drift)
     draw_history(panels[1], history, "roc_auc", zone=zone, drift=drift)
+    if lacks_labels:
+        draw_coverage(panels[2], history, zone=zone)
     panels[-1].set_xlabel(upper.get_xlabel())
     for panel in panels:
         panel.label_outer()
@@ -104,7 +116,7 @@ def _draw_curves(
 
 def _subtitle(history: History, counts: ThresholdCounts, zone: tzinfo) -> list[str]:
     """Return in lines which period and how many events are shown."""
-    size = f"{_total(counts.n_samples)} events, {_total(counts.n_pos)} positive"
+    size = f"{style.total(counts.n_samples)} events, {style.total(counts.n_pos)} positive"
     if counts.is_weighted:
         size += " (sums of weights)"
     n_immature = sum("immature" in window.caveats for window in history.windows)
@@ -116,11 +128,6 @@ def _subtitle(history: History, counts: ThresholdCounts, zone: tzinfo) -> list[s
     if not _has_time(history):
         return [size]
     return [time_axis.period(float(history.start[0]), float(history.end[-1]), zone), size]
-
-
-def _total(count: float) -> str:
-    """Return a number of events, or a sum of weights without digits that nobody reads."""
-    return f"{count:,.0f}" if count >= 100 else f"{count:.4g}"
 
 
 def _has_time(history: History) -> bool:

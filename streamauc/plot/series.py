@@ -36,11 +36,24 @@ class Series:
     def read(
         cls, history: History, metric: str, entry: Metric, *, level: float, shown: Span
     ) -> Self:
-        """Return the windows of a history that can be told apart on paper."""
+        """Return a metric of the windows of a history that can be told apart on paper."""
         values = history.column(metric)
-        low = high = np.full(values.shape, math.nan)
-        if entry.interval is not None:
-            low, high = history.interval(metric, level=level)
+        if entry.interval is None:
+            return cls.of(history, values, shown=shown)
+        return cls.of(history, values, history.interval(metric, level=level), shown=shown)
+
+    @classmethod
+    def of(
+        cls,
+        history: History,
+        values: FloatArray,
+        ends_of_intervals: tuple[FloatArray, FloatArray] | None = None,
+        *,
+        shown: Span,
+    ) -> Self:
+        """Return a column of a history, which may have intervals, in the same way."""
+        unknown = np.full(values.shape, math.nan)
+        low, high = ends_of_intervals or (unknown, unknown)
         x = shown.positions((history.start + history.end) / 2)
         starts, ends = shown.positions(history.start), shown.positions(history.end)
         caveats = [window.caveats for window in history.windows]

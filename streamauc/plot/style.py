@@ -8,7 +8,11 @@ from matplotlib.collections import PolyCollection
 # Okabe & Ito 2008, without the yellow, which is too light for a line, and the black of the text.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 POINT_COLOR = COLORS[1]
+# Of curves that share a panel, in turn; none has the colour of their operating points.
+CURVE_COLORS = (COLORS[0], *COLORS[2:])
+CLASS_COLORS = {"positives": COLORS[1], "negatives": COLORS[0]}
 REFERENCE_COLOR = "#767676"
+FAINT_COLOR = "#A0A0A0"
 # Of changes of the class ratio; the pictures also tell them apart by ▲ and ▼.
 DIRECTION_COLORS = {"up": COLORS[1], "down": COLORS[2]}
 SIGNS = {"up": "^", "down": "v"}  # as markers
@@ -16,7 +20,7 @@ _SPAN_ZORDER = 0.4  # below the grid, which lies at 0.5
 _GRID_COLOR = "#DDDDDD"
 SMALL = 9.0  # points; 9 pixels high where a figure 8 inches wide is shown 600 pixels wide
 
-_REASONS = {"empty": "no events"}
+_MOST_DIGITS = 12
 
 
 def tidy(ax: Axes) -> None:
@@ -52,9 +56,27 @@ def note(ax: Axes, text: str) -> None:
         fontsize=SMALL,
         color=REFERENCE_COLOR,
         bbox={"facecolor": "white", "edgecolor": "none"},
+        zorder=6,
     )
 
 
-def spelled(reason: str) -> str:
-    """Return a reason of the catalogue in words."""
-    return _REASONS.get(reason, reason.replace("_", " "))
+def decimals(value: float, digits: int = 3) -> str:
+    """Return a number with so many decimals, or more where it would be taken for 0 or 1.
+
+    >>> decimals(0.99995), decimals(0.0004), decimals(0.5), decimals(1.0)
+    ('0.99995', '0.0004', '0.500', '1.000')
+    """
+    text = f"{value:.{digits}f}"
+    while digits < _MOST_DIGITS and float(text) in (0, 1) and float(text) != value:
+        digits += 1
+        text = f"{value:.{digits}f}"
+    return text
+
+
+def total(count: float) -> str:
+    """Return a number of events, or a sum of weights without digits that nobody reads.
+
+    >>> total(1234567), total(2.5)
+    ('1,234,567', '2.5')
+    """
+    return f"{count:,.0f}" if count >= 100 else f"{count:.4g}"

@@ -1,8 +1,26 @@
 """Which points of a long line have to be drawn: as many as can be seen."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from streamauc._check import FloatArray, IntArray
+from streamauc.counts import ThresholdCounts
+from streamauc.metrics.thinning import thin_roc_curve
+
+_MOST_POINTS = 400
+
+
+def roc_rows(counts: ThresholdCounts, thresholds: Sequence[float]) -> IntArray:
+    """Return which rows of counts to draw of a curve that is straight between them.
+
+    All of a few hundred. Of more, those that a ROC curve needs to look the same, with the ones
+    at the thresholds.
+    """
+    if counts.tps.size <= _MOST_POINTS:
+        return np.arange(counts.tps.size)
+    room = max(_MOST_POINTS, len(thresholds) + 2)
+    return thin_roc_curve(counts, room, thresholds=thresholds).rows
 
 
 def visible(x: FloatArray, lines: list[FloatArray], n_columns: int) -> IntArray:

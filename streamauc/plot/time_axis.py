@@ -16,6 +16,8 @@ from streamauc._check import FloatArray
 # A year's room at either end, because a date axis looks beyond what it shows.
 _DATED = tuple(datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2, 9998))
 _DAY, _MINUTE = "%d %b", "%H:%M"
+# How near ticks may be to each other, as a share of the widest gap.
+_NEAREST = 0.6
 
 # Their types are said here, because `matplotlib.dates` does not.
 _date_numbers: Callable[[NDArray[np.datetime64]], FloatArray] = dates.date2num
@@ -70,7 +72,7 @@ def positions(seconds: FloatArray) -> FloatArray:
 def show_dates(ax: Axes, zone: tzinfo) -> None:
     """Make the x axis one of dates in a time zone, with few and short labels."""
     locator = _date_locator(tz=zone, minticks=4, maxticks=9)
-    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_locator(_Apart(locator))
     formatter = _date_formatter(
         locator,
         tz=zone,
@@ -80,6 +82,30 @@ def show_dates(ax: Axes, zone: tzinfo) -> None:
     )
     ax.xaxis.set_major_formatter(formatter)
     ax.set_xlabel(f"time ({zone})")
+
+
+class _Apart(Locator):
+    """The ticks of another locator but those that nearly touch the next: the 29th and the 1st."""
+
+    def __init__(self, locator: Locator) -> None:
+        self._locator = locator
+
+    def __call__(self) -> list[float]:
+        self._locator.set_axis(self.axis)
+        return _apart(np.array(self._locator()))
+
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
+        """Return the ticks between two places."""
+        return _apart(np.array(self._locator.tick_values(vmin, vmax)))
+
+
+def _apart(ticks: FloatArray) -> list[float]:
+    """Return rising ticks without those that the next one follows too soon."""
+    gaps = np.diff(ticks)
+    if not gaps.size:
+        return [float(tick) for tick in ticks]
+    kept = np.append(gaps >= _NEAREST * gaps.max(), True)
+    return [float(tick) for tick in ticks[kept]]
 
 
 def moment(seconds: float, zone: tzinfo, *, with_clock: bool) -> str:

@@ -59,7 +59,9 @@ def line_of(ax, label):
 
 
 def words(ax):
-    return [text.get_text() for text in ax.texts]
+    """Return what is written in a panel and above it; lines of equal F1 are named beside it."""
+    found = [text.get_text() for text in ax.texts]
+    return [text for text in found if not text.startswith("F1 ")]
 
 
 def legend(ax):
@@ -138,7 +140,10 @@ def test_no_windows_at_all():
         ("prevalence", "prevalence\nwith 90 % interval", "20 %"),
         ("roc_auc", "ROC AUC\nwith 90 % interval", "0.8"),
         ("precision@0.5", "precision at 0.5\nwith 90 % interval", "40 %"),
-        ("average_precision", "average precision", "0.4"),
+        ("average_precision", "average precision\nwith 90 % interval", "0.4"),
+        ("gini", "Gini coefficient\nwith 90 % interval", "0.5"),
+        ("mean_cost@0.5@fn=2@fp=1", "mean cost at 0.5, fn 2, fp 1", "0.5"),
+        ("f_beta@0.5@beta=2", "F-beta at 0.5, beta 2", "0.4"),
         ("n_samples", "events", "20"),
     ],
 )
