@@ -15,6 +15,7 @@ from benchmarks.timing import Row
 _SUITES = (
     "ingest",
     "single",
+    "sliding",
     "query",
     "join",
     "store",
@@ -25,7 +26,7 @@ _SUITES = (
     "detect",
     "expected",
 )
-_PACKAGES = ("numpy", "sortedcontainers", "pyarrow", "scikit-learn")
+_PACKAGES = ("numpy", "sortedcontainers", "pyarrow", "scikit-learn", "river")
 
 
 def main() -> None:

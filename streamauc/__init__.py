@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     )
     from streamauc.monitor import Monitor
     from streamauc.scale import Scale
+    from streamauc.sliding import SlidingWindow
     from streamauc.stats import Stats
     from streamauc.store import DamageError, Store
     from streamauc.window import Window
@@ -127,6 +128,7 @@ __all__ = [
     "ScoreHistogram",
     "ShiftAlarm",
     "ShiftDetector",
+    "SlidingWindow",
     "Stats",
     "Store",
     "ThinnedPrecisionRecallCurve",
@@ -322,6 +324,7 @@ _HOMES = {
     ),
     "monitor": ("Monitor",),
     "scale": ("Scale",),
+    "sliding": ("SlidingWindow",),
     "stats": ("Stats",),
     "store": (
         "DamageError",

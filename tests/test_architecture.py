@@ -15,7 +15,7 @@ ROWS = (
     ("counts",),
     ("metrics",),
     ("change",),
-    ("tiers", "stats", "events", "clock", "window", "pairing"),
+    ("tiers", "stats", "events", "clock", "window", "pairing", "sliding"),
     ("timeline", "store"),
     (
         "intake",
@@ -40,7 +40,7 @@ ROWS = (
         "monitor",
         "rules",
     ),
-    ("cli", "plot", "demo", "__main__"),
+    ("cli", "plot", "demo", "river", "__main__"),
 )
 ROW_OF = {name: number for number, names in enumerate(ROWS) for name in names}
 CORE_THIRD_PARTY = {"numpy", "sortedcontainers"}
