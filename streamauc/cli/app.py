@@ -210,7 +210,8 @@ def replay(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Names from the catalogue with commas between, e.g. roc_auc,precision@0.7.",
+            help="Names from the catalogue with commas between, parameters behind @, e.g."
+            " roc_auc,precision@0.7,partial_roc_auc@max_fpr=0.1.",
             rich_help_panel=_OUTPUT,
         ),
     ] = None,

@@ -94,13 +94,26 @@ def choose_metrics(metrics: str | None, thresholds: Sequence[float]) -> list[Sho
         if needs == ["threshold"] and thresholds:
             specs = [f"{name}@{threshold:g}" for threshold in thresholds]
         elif needs:
-            raise ValueError(f"metric {name!r} needs {needs[0]}: write {name}@0.5, or --threshold")
+            raise ValueError(
+                f"metric {name!r} needs {needs[0]}: write {_with(name, metric, needs)}"
+            )
         else:
             specs = [name]
         # The usual table has to fit a screen: of precision and recall only the value is shown.
         roomy = metrics is not None or name not in ("precision", "recall")
         shown += [Shown(spec, *catalogue.parse(spec), with_interval=roomy) for spec in specs]
     return shown
+
+
+def _with(name: str, metric: Metric, needs: Sequence[str]) -> str:
+    """Return how to name a metric with what it still needs."""
+    values = {"threshold": "0.5", "share": "0.1"}
+    whole = name
+    for needed in needs:
+        value = values.get(needed, "1")
+        is_first = needed == catalogue.main_parameter(metric.parameters)
+        whole += f"@{value}" if is_first else f"@{needed}={value}"
+    return f"{whole}, or --threshold" if list(needs) == ["threshold"] else whole
 
 
 class _Footnotes:

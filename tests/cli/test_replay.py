@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 from streamauc.cli import verify
 from streamauc.cli.app import app
+from streamauc.cli.report import choose_metrics
 
 NEW_YORK = "America/New_York"
 
@@ -442,3 +444,20 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         peaks.append(int(done.stderr.splitlines()[-1]) / 1024)
 
     assert peaks[1] - peaks[0] < 40, peaks  # the larger file's columns alone hold 96 MB
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("precision", "needs threshold: write precision@0.5, or --threshold"),
+        ("lift", "needs share: write lift@0.1"),
+        ("mean_cost@0.5", "needs fn: write mean_cost@0.5@fn=1@fp=1"),
+        ("f_beta", "needs threshold: write f_beta@0.5@beta=1"),
+    ],
+)
+def test_a_metric_that_lacks_a_parameter_says_how_to_give_it(metric, message):
+    """In the words in which it can be typed again."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        choose_metrics(metric, ())
+    fixed = message.partition("write ")[2].removesuffix(", or --threshold")
+    assert [shown.spec for shown in choose_metrics(fixed, ())] == [fixed]
