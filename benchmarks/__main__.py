@@ -3,30 +3,32 @@
 import argparse
 import importlib
 import json
-import os
-import platform
+import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-from benchmarks.timing import Row
+from benchmarks import machine
+from benchmarks.timing import Row, beat, pulse_row, pulses
 
 _SUITES = (
+    "yardsticks",
     "ingest",
     "single",
     "sliding",
     "query",
+    "exact",
     "join",
     "store",
     "metrics",
     "change",
     "accuracy",
+    "memory",
     "replay",
     "detect",
     "expected",
 )
-_PACKAGES = ("numpy", "sortedcontainers", "pyarrow", "scikit-learn", "river")
 
 
 def main() -> None:
@@ -34,7 +36,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Ratios to a yardstick timed in the same run; medians of interleaved rounds."
-        " Absolute times mean little on a shared machine.",
+        " Absolute times mean little on a shared machine. Peers come with the extra 'bench';"
+        " one that is missing is named as missing.",
     )
     parser.add_argument(
         "suites",
@@ -45,49 +48,59 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="smaller data, fewer rounds")
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table to a file")
     arguments = parser.parse_args()
     unknown = set(arguments.suites) - set(_SUITES)
     if unknown:
         parser.error(f"suites must be among {', '.join(_SUITES)}, got {', '.join(unknown)}")
     rows = _collect(arguments.suites, quick=arguments.quick)
-    print(_as_json(rows) if arguments.json else _as_markdown(rows))
+    if arguments.markdown:
+        arguments.markdown.write_text(_as_markdown(rows) + "\n", encoding="utf-8")
+    if arguments.json:
+        print(_as_json(rows))
+    elif not arguments.markdown:
+        print(_as_markdown(rows))
 
 
 def _collect(suites: Iterable[str], *, quick: bool) -> list[Row]:
     rows: list[Row] = []
     for name in suites:
-        for row in importlib.import_module(f"benchmarks.{name}").run(quick=quick):
+        for row in _with_pulse(name, quick=quick):
             print(f"{row.what}: {row.value:.4g} {row.unit}", file=sys.stderr)
             rows.append(row)
     return rows
 
 
-def _machine() -> dict[str, str]:
-    found = {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cores": str(os.cpu_count()),
-    }
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "missing"
-    return found
+def _with_pulse(name: str, *, quick: bool) -> Iterator[Row]:
+    """Yield the rows of a suite, then the machine's pulse before, in and after it."""
+    groups = [[beat()]]
+    token = pulses.set(groups)
+    suite = name
+    for row in importlib.import_module(f"benchmarks.{name}").run(quick=quick):
+        suite = row.suite
+        yield row
+    pulses.reset(token)
+    yield pulse_row(suite, [*groups, [beat()]])
 
 
 def _as_json(rows: list[Row]) -> str:
-    return json.dumps({"versions": _machine(), "rows": [asdict(row) for row in rows]}, indent=2)
+    versions = machine.describe()
+    return json.dumps({"versions": versions, "rows": [_plain(row) for row in rows]}, indent=2)
+
+
+def _plain(row: Row) -> dict[str, object]:
+    """Return a row with null for what could not be measured: JSON knows no nan."""
+    found: dict[str, object] = asdict(row) | {"verdict": row.verdict}
+    return found if math.isfinite(row.value) else found | {"value": None}
 
 
 def _as_markdown(rows: list[Row]) -> str:
-    lines = [", ".join(f"{name} {what}" for name, what in _machine().items()), ""]
+    lines = [", ".join(f"{name} {what}" for name, what in machine.describe().items()), ""]
     lines += ["| suite | what | value | asked for | | |", "|---|---|---|---|---|---|"]
     for row in rows:
-        asked = "" if row.limit is None else f"at most {row.limit:g}"
+        value = "-" if math.isnan(row.value) else f"{row.value:.3g} {row.unit}"
         lines.append(
-            f"| {row.suite} | {row.what} | {row.value:.3g} {row.unit} | {asked} |"
-            f" {row.verdict} | {row.detail} |"
+            f"| {row.suite} | {row.what} | {value} | {row.asked} | {row.verdict} | {row.detail} |"
         )
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""A year of traffic, 1,000 events a minute: its memory, and the AUC of any window of it."""
+"""A year of traffic, 1,000 events a minute: its memory, the AUC of any window of it, the peers."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,11 +7,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import peers
 from benchmarks.data import FloatArray, IntArray, fraud, logistic
-from benchmarks.timing import Row, percentile
+from benchmarks.timing import Row, percentile, race
 from streamauc import Monitor
 
 _SUITE = "year"
+_HOUR = 3_600
 _DAY = 86_400
 _A_MINUTE = 1_000
 _START = 1_672_531_200.0  # 2023, from its first minute
@@ -22,16 +24,21 @@ _KINDS: dict[str, Callable[[int, int], tuple[IntArray, FloatArray]]] = {
 
 
 def run(*, quick: bool) -> Iterator[Row]:
-    """Yield memory and query times for two kinds of score."""
+    """Yield memory and query times for two kinds of score, then the peers' beside ours."""
     n_days = 100 if quick else 365
+    kept: dict[str, Monitor] = {}
     for kind, make in _KINDS.items():
         monitor, last_hour = _year(n_days, make)
+        kept[kind] = monitor
         before = monitor.nbytes
         yield from _queries(monitor, n_days, last_hour, kind, 300 if quick else 2_000)
         detail = f"{before / 1e6:.1f} MB before the first query"
         yield Row(
             _SUITE, f"memory of {n_days} days, {kind}", monitor.nbytes / 1e6, "MB", 50.0, detail
         )
+    for kind, monitor in kept.items():
+        y_true, y_score = _KINDS[kind](100_000 if quick else 1_000_000, 0)
+        yield from _beside_peers(monitor, n_days, kind, y_true, y_score, 15 if quick else 101)
 
 
 def _year(
@@ -111,3 +118,42 @@ def _concatenate_and_count(raw: list[NDArray[np.uint16]]) -> float:
     neg, pos = table.T
     below = np.cumsum(neg) - neg / 2
     return float(np.dot(pos, below)) / float(pos.sum()) / float(neg.sum())
+
+
+def _beside_peers(
+    monitor: Monitor,
+    n_days: int,
+    kind: str,
+    y_true: IntArray,
+    y_score: FloatArray,
+    rounds: int,
+) -> Iterator[Row]:
+    """Yield the AUC of windows that end now, one event written before each, and of each peer.
+
+    A peer answers for all that it has seen, and knows no other window.
+    """
+    found, missing = peers.sort_out(peers.BOUNDED)
+    now = _START + (n_days - 1) * _DAY + (17 * 60 + 23.5) * 60
+    spans = {"one pane": 60, "one hour": _HOUR, "one day": _DAY, f"{n_days} days": n_days * _DAY}
+    runners: dict[str, Callable[[], object]] = {
+        name: partial(_written_and_asked, monitor, now, span) for name, span in spans.items()
+    }
+    for each in found:
+        peer = each.make()
+        peer.absorb(y_true, y_score)
+        runners[each.name] = peer.roc_auc
+    costs = race(runners, rounds, clock=time.process_time)
+    theirs = {each.name: costs[each.name] for each in found if not each.is_window}
+    for name, cost in costs.items():
+        detail = ""
+        if name in spans:
+            detail = "; ".join(f"{cost / other:.1f} x {rival}" for rival, other in theirs.items())
+        what = f"AUC of {name}" if name in spans else f"AUC of {name}: its whole state"
+        yield Row("query", f"{what}, {kind}", cost * 1e6, "us", detail=detail)
+    for one in missing:
+        yield Row.missing("query", f"AUC of {one.name}, {kind}", one.reason)
+
+
+def _written_and_asked(monitor: Monitor, now: float, span: int) -> float:
+    monitor.update(1, 0.3, now)
+    return monitor.window(last=span).roc_auc

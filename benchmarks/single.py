@@ -1,10 +1,12 @@
-"""`update`, one event at a time, against an empty method call in the same loop."""
+"""`update`, one event at a time, against an empty method call in the same loop, and the peers."""
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Protocol
 
+from benchmarks import peers
 from benchmarks.data import logistic, over
 from benchmarks.timing import Row, percentile, race
 from streamauc import Monitor
@@ -12,6 +14,10 @@ from streamauc import Monitor
 _SUITE = "single event"
 _TIERS = ((60, "2d"), (3600, "90d"), (86_400, "5y"))
 Event = tuple[int, float, float]
+
+
+_MONITOR = "Monitor.update, folds included"
+_KLL = "two KLL sketches, k = 200"
 
 
 class _Update(Protocol):
@@ -25,7 +31,12 @@ class _Empty:
 
 
 def run(*, quick: bool) -> Iterator[Row]:
-    """Yield the cost of a call, and its 99.9th percentile while another thread polls."""
+    """Yield the cost of a call, its 99.9th percentile while another thread polls, and the peers."""
+    yield from _beside_empty(quick=quick)
+    yield from _beside_peers(quick=quick)
+
+
+def _beside_empty(*, quick: bool) -> Iterator[Row]:
     n, rounds = (50_000, 5) if quick else (300_000, 15)
     events = _events(n)
     recent = [(label, score, when + time.time() - events[-1][2]) for label, score, when in events]
@@ -83,3 +94,42 @@ def _pauses(events: list[Event], *, polling: bool) -> list[float]:
     if polling:
         poller.join()
     return found
+
+
+def _beside_peers(*, quick: bool) -> Iterator[Row]:
+    """Yield what an event costs in a monitor and in each peer with bounded memory."""
+    n, rounds = (100_000, 5) if quick else (300_000, 15)
+    events = _events(n)
+    found, missing = peers.sort_out(peers.BOUNDED)
+    runners: dict[str, Callable[[], object]] = {_MONITOR: lambda: _fold(events)}
+    sizes = {_MONITOR: n}
+    for kind in found:
+        sizes[kind.name] = enough = min(n, kind.n_single)
+        pairs = [(label, score) for label, score, _ in events[:enough]]
+        runners[kind.name] = partial(_feed_peer, kind, pairs)
+    medians = race(runners, rounds, clock=time.process_time)
+    costs = {name: seconds / sizes[name] * 1e9 for name, seconds in medians.items()}
+    for name, cost in costs.items():
+        detail = "" if name == _MONITOR else f"{cost / costs[_MONITOR]:.1f} x the monitor"
+        yield Row(_SUITE, f"{name}, one by one", cost, "ns/event", detail=detail)
+    if _KLL in costs:
+        ratio = costs[_MONITOR] / costs[_KLL]
+        yield Row(_SUITE, "Monitor.update beside two KLL sketches", ratio, "x", 1.0)
+    for one in missing:
+        yield Row.missing(_SUITE, f"{one.name}, one by one", one.reason)
+
+
+def _fold(events: list[Event]) -> None:
+    """Count events one by one, down to the last: asking for the bytes folds what waits."""
+    monitor = Monitor(tiers=_TIERS, clock="event")
+    _feed(monitor.update, events)
+    assert monitor.nbytes > 0
+
+
+def _feed_peer(kind: peers.Kind, events: list[tuple[int, float]]) -> None:
+    peer = kind.make()
+    update = peer.entry()
+    for label, score in events:
+        update(label, score)
+    if kind.is_window:
+        assert peer.roc_auc() > 0  # it only puts events aside until it is asked

@@ -10,7 +10,7 @@ from streamauc.storage import Storage
 
 # Parts are only put on a pile until the pile outweighs the sum; each byte is then merged a
 # bounded number of times.
-_PILE_BYTES = 65_536
+_PILE_BYTES = 131_072
 # What a tally that nothing is added to for a while may keep unmerged.
 _IDLE_PILE_BYTES = 4_096
 _BUFFERED = 4_096

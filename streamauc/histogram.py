@@ -211,6 +211,36 @@ def count_events(
     return _count_wide(scale, n_classes, classes, scores, weights)
 
 
+def _count_packed(places: IntArray, classes: IntArray, n_classes: int) -> WideCounts | None:
+    """Return the counts of events by bin and class, None if both do not fit in 64 bits together.
+
+    To sort one number for each event takes a fifth of the time of sorting their positions.
+    """
+    if not places.size:
+        return None
+    low, high = int(places.min()), int(places.max())
+    n_bits = (n_classes - 1).bit_length()
+    if (high - low).bit_length() + n_bits > 63:
+        return None
+    keys = places - low
+    keys <<= n_bits
+    keys |= classes
+    keys.sort()
+    starts = storage.run_starts(keys)
+    counts = np.diff(starts, append=keys.size)
+    keys = keys[starts]
+    found = keys & ((1 << n_bits) - 1)
+    keys >>= n_bits
+    firsts = storage.run_starts(keys)
+    table = np.zeros((n_classes, firsts.size), dtype=np.int64)
+    row = np.zeros(keys.size, dtype=np.int64)
+    row[firsts[1:]] = 1
+    table[found, np.cumsum(row, out=row)] = counts
+    bins = keys[firsts]
+    bins += low
+    return WideCounts(bins, table)
+
+
 def _count_wide(
     scale: Scale,
     n_classes: int,
@@ -218,7 +248,10 @@ def _count_wide(
     scores: FloatArray,
     weights: FloatArray | None,
 ) -> WideCounts:
-    bins, row = np.unique(scale.bins_of(scores), return_inverse=True)
+    places = scale.bins_of(scores)
+    if weights is None and (packed := _count_packed(places, classes, n_classes)) is not None:
+        return packed
+    bins, row = np.unique(places, return_inverse=True)
     shape = (n_classes, bins.size)
     cell = classes * bins.size + row
     size = n_classes * bins.size

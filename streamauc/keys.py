@@ -37,7 +37,10 @@ class KeyCoder:
         for keys in self._chunks(classes, scores):
             counts = np.bincount(keys)
             total[: counts.size] += counts
-        return DenseCounts(0, total)
+        # Trimmed, a batch of a usual stream is small enough to be put on a pile (see `Tally`).
+        used = np.flatnonzero(total != 0)
+        first, stop = (int(used[0]), int(used[-1]) + 1) if used.size else (0, 0)
+        return DenseCounts(first, total[first:stop].copy())
 
     def count_or_list(self, classes: IntArray, scores: FloatArray) -> DenseCounts | KeyList:
         """Return counts of many events, or the keys of few as they are."""

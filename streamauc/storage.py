@@ -204,7 +204,7 @@ def _sort_up(
     )
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
-    starts = _run_starts(keys)
+    starts = run_starts(keys)
     return SparseCounts(
         keys[starts].astype(np.int64), np.add.reduceat(counts[order].astype(np.int64), starts)
     )
@@ -215,7 +215,7 @@ def _where_used(counts: Integers) -> IntArray:
     return np.flatnonzero(counts != 0)
 
 
-def _run_starts(ordered: NDArray[np.generic]) -> IntArray:
+def run_starts(ordered: NDArray[np.generic]) -> IntArray:
     """Return where each run of equal values begins in a non-empty sorted array."""
     return np.concatenate(([0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1))
 
@@ -366,7 +366,7 @@ def collect(
         return WideCounts(bins, counts, squares)
     order = np.argsort(bins, kind="stable")
     ordered = bins[order]
-    starts = _run_starts(ordered)
+    starts = run_starts(ordered)
     return WideCounts(
         ordered[starts],
         np.add.reduceat(counts[:, order], starts, axis=1),

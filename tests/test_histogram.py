@@ -372,3 +372,19 @@ def test_inputs_are_not_kept():
         labels[:], scores[:], weights[:] = 0, 0.5, 9
         assert histogram.to_bytes() == before
         labels[:], scores[:], weights[:] = [0, 1], [0.1, 0.9], [1, 2]
+
+
+@pytest.mark.parametrize("reach", [1.0, 3.0, 1e300])
+@pytest.mark.parametrize("n_classes", [1, 2, 5])
+def test_events_on_the_exact_scale_are_counted_however_far_they_reach(reach, n_classes):
+    """Where bin and class fit in 64 bits together, and where they do not."""
+    rng = np.random.default_rng(6)
+    classes = rng.integers(0, n_classes, 500)
+    scores = rng.integers(-4, 5, 500) / 4 * reach
+    found = ScoreHistogram.from_scores(classes, scores, scale=Scale.exact(), n_classes=n_classes)
+
+    distinct = np.unique(scores + 0.0)
+    assert np.array_equal(found.lower_edges(), distinct)
+    for label in range(n_classes):
+        wanted = [int(((scores == score) & (classes == label)).sum()) for score in distinct]
+        assert found.counts[label].tolist() == wanted

@@ -1,0 +1,47 @@
+"""The exact AUC of events that are all at hand, beside what recomputes it."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from benchmarks import peers
+from benchmarks.data import FloatArray, IntArray, logistic
+from benchmarks.timing import Row, race
+from streamauc import Scale, ScoreHistogram, roc_auc, threshold_counts
+
+_SUITE = "exact"
+_SKLEARN = "scikit-learn, every event"
+_OURS = "ScoreHistogram on the exact scale"
+
+
+def run(*, quick: bool) -> Iterator[Row]:
+    """Yield seconds, how much faster than scikit-learn, and how far from its value."""
+    n, rounds = (1_000_000, 3) if quick else (10_000_000, 5)
+    y_true, y_score = logistic(n)
+    found, missing = peers.sort_out(peers.EXACT)
+    rivals = {kind.name: _filled(kind, y_true, y_score) for kind in found}
+    ours = partial(exact_auc, y_true, y_score)
+    runners: dict[str, Callable[[], object]] = {_OURS: ours}
+    runners |= {name: peer.roc_auc for name, peer in rivals.items()}
+    medians = race(runners, rounds, clock=time.process_time)
+    for name, seconds in medians.items():
+        yield Row(_SUITE, f"AUC of {n:,} events, {name}", seconds, "s")
+    if _SKLEARN in medians:
+        ratio = medians[_SKLEARN] / medians[_OURS]
+        yield Row(_SUITE, "scikit-learn's time by ours", ratio, "x", at_least=6.0)
+        difference = abs(rivals[_SKLEARN].roc_auc() - ours())
+        yield Row(_SUITE, "difference from scikit-learn", difference, "", 1e-12)
+    for one in missing:
+        yield Row.missing(_SUITE, one.name, one.reason)
+
+
+def exact_auc(y_true: IntArray, y_score: FloatArray) -> float:
+    """Return the AUC by way of a histogram in which every score has its own bin."""
+    histogram = ScoreHistogram.from_scores(y_true, y_score, scale=Scale.exact())
+    return roc_auc(threshold_counts(histogram))
+
+
+def _filled(kind: peers.Kind, y_true: IntArray, y_score: FloatArray) -> peers.Peer:
+    peer = kind.make()
+    peer.absorb(y_true, y_score)
+    return peer
