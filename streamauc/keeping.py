@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("streamauc")
 # So often a writer with nothing to write tells that it is alive.
 _BEAT_SECONDS = 30.0
+# How long a flush that nobody waits for waits for another one.
+_PATIENCE_SECONDS = 30.0
 
 
 class KeepingRecorder(PredictionRecorder):
@@ -93,11 +95,17 @@ class KeepingRecorder(PredictionRecorder):
 
     def _write_rest(self, is_beat: bool) -> None:  # noqa: FBT001 - a `flusher.Flush`
         """Flush; with nothing to write, a beat tells now and then that this writer is alive."""
-        if self._stored is not None:
-            with self._flush_lock:
-                self._take(self._stored)
-                is_silent = time.monotonic() > self._written_at + _BEAT_SECONDS
-                self._write(self._stored, is_due=is_beat and is_silent and not self._closed)
+        if self._stored is None:
+            return
+        # A process that ends, or that was forked, must not wait for ever for somebody else's flush.
+        if not self._flush_lock.acquire(timeout=_PATIENCE_SECONDS):
+            raise TimeoutError(f"another flush has taken more than {_PATIENCE_SECONDS:g} s")
+        try:
+            self._take(self._stored)
+            is_silent = time.monotonic() > self._written_at + _BEAT_SECONDS
+            self._write(self._stored, is_due=is_beat and is_silent and not self._closed)
+        finally:
+            self._flush_lock.release()
 
     def _flush(self, ledger: "StoredLedger", position: Mapping[str, "Json"] | None) -> None:
         if position is not None:

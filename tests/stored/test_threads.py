@@ -5,6 +5,7 @@ import threading
 import pytest
 from stored_world import SERIES, check_store, scratch, stored
 
+from streamauc import keeping
 from streamauc.store import Store
 
 N_THREADS, N_ROUNDS = 8, 400
@@ -57,3 +58,16 @@ def one_round(monitor, number, k):
         assert stats.n_predicted == stats.n_labelled + stats.n_open + stats.n_abandoned
     if k % 70 == number:
         monitor.flush()
+
+
+def test_a_flush_that_nobody_waits_for_does_not_wait_for_ever(tmp_path, monkeypatch, caplog):
+    """At the end of a process somebody else's flush may never end; then it says so and goes on."""
+    monkeypatch.setattr(keeping, "_PATIENCE_SECONDS", 0.05)
+    monitor = stored(tmp_path / "metrics.db")
+    monitor.update(1, 0.5, 0.0)
+    with monitor._flush_lock:
+        monitor._flusher._turn()
+    assert "another flush has taken more than 0.05 s" in caplog.text
+    monitor._flusher._turn()
+    assert monitor.stats.n_accepted == 1
+    monitor.close()
