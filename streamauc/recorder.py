@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, SupportsFloat
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streamauc import _check, _time
+from streamauc import _check, _fork, _time
 from streamauc._time import Duration, Timestamp
 from streamauc.clock import Clock, EventClock, WallClock
 from streamauc.events import PaneCounter
@@ -332,5 +332,4 @@ def _empty_all() -> None:
         recorder._start_empty()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_empty_all)
+_fork.concern(_fork.ABOVE, in_child=_empty_all)

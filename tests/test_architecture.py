@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "streamauc"
 
 # Row by row from the bottom, as in the design; a package stands for all that is in it.
 ROWS = (
-    ("_check", "_time", "_special", "_beta", "_gamma", "_html"),
+    ("_check", "_time", "_special", "_beta", "_gamma", "_html", "_fork"),
     ("scale", "storage", "keys", "codec", "histogram", "accumulator"),
     ("counts",),
     ("metrics",),

@@ -8,10 +8,11 @@ thread that forks can't be closed: then the child must not use the file any more
 """
 
 import ctypes
-import os
 import sqlite3
 import threading
 import weakref
+
+from streamauc import _fork
 
 Identity = tuple[int, int]  # device and inode
 
@@ -102,9 +103,9 @@ class _Registry:
 # The one thing that is shared by all stores of a process, as a fork concerns them all.
 _REGISTRY = _Registry()
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_REGISTRY.before_fork,
-        after_in_parent=_REGISTRY.after_fork,
-        after_in_child=_REGISTRY.begin_in_child,
-    )
+_fork.concern(
+    _fork.GROUND,
+    before=_REGISTRY.before_fork,
+    in_parent=_REGISTRY.after_fork,
+    in_child=_REGISTRY.begin_in_child,
+)
