@@ -145,7 +145,9 @@ def _averages(rates: FloatArray, heights: FloatArray, region: Region) -> FloatAr
     Beside the region it is the height at its nearer end. Shape (n_pieces,).
     """
     low, high = region.low, region.high
-    at_low, at_high = np.interp((low, high), rates, heights).tolist()
+    # Where the curve is vertical at an end of the region, the height of the side that faces it.
+    at_low = _height_at(low, rates, heights, int(np.searchsorted(rates, low, side="right")))
+    at_high = _height_at(high, rates, heights, int(np.searchsorted(rates, high, side="left")))
     start, stop = rates[:-1], rates[1:]
     width = stop - start
     flat = width > 0
@@ -158,3 +160,11 @@ def _averages(rates: FloatArray, heights: FloatArray, region: Region) -> FloatAr
     upright = np.where(start < low, at_low, (heights[:-1] + heights[1:]) / 2)
     upright[start > high] = at_high
     return np.divide(total, width, out=upright, where=flat)
+
+
+def _height_at(rate: float, rates: FloatArray, heights: FloatArray, row: int) -> float:
+    """Return the height at a rate on the piece that ends at `row`."""
+    row = min(max(row, 1), rates.size - 1)
+    start, stop = float(rates[row - 1]), float(rates[row])
+    share = (rate - start) / (stop - start) if stop > start else 0.0
+    return float(heights[row - 1]) + share * float(heights[row] - heights[row - 1])

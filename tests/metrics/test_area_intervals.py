@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamauc import Scale, ScoreHistogram, threshold_counts
@@ -83,6 +83,11 @@ def test_over_the_whole_range_it_is_delongs(given_rows):
         assert found == pytest.approx(wanted, abs=1e-14, nan_ok=True)
 
 
+# A vertical stretch of the curve right at the end of the region.
+UPRIGHT = [(0, 0)] * 4 + [(0, 2), (1, 1), (1, 2)]
+
+
+@example(UPRIGHT, {"max_fpr": 0.2})
 @given(rows, st.sampled_from(REGIONS[:2]))
 def test_regions_are_each_others_mirror_image(given_rows, region):
     """Classes and order exchanged, a region of false positive rates is one of true ones."""

@@ -38,12 +38,14 @@ def test_both_tails_are_scipys(a):
         early = x * (a + b + 2) <= a + 1
         # What the last digit of x decides grows with the inverse of the spread.
         tol = 1e-12 + 1e-14 * math.sqrt(min(a, b))
+        if max(a, b) > 1e4:
+            tol += 3e-11  # of older versions of SciPy
         for found, want, accurate in (
             (lower, special.betainc(a, b, x), early & (lower > 1e-290)),
             (upper, special.betaincc(a, b, x), ~early & (upper > 1e-290)),
         ):
             assert found[accurate] == pytest.approx(want[accurate], rel=tol)
-            assert found == pytest.approx(want, abs=1e-12)
+            assert found == pytest.approx(want, abs=1e-12 if max(a, b) < 1e4 else 3e-11)
 
 
 # (a, b, x, value), the value from 60-digit arithmetic, and how far off ours may be.
