@@ -209,7 +209,9 @@ def _narrow(keys: IntArray) -> Integers:
     largest = int(keys[-1])
     if keys[0] < 0:
         raise ValueError(f"data is malformed: {int(keys[0])} is no key of an event")
-    return keys.astype(np.uint16 if largest < 2**16 else np.min_scalar_type(largest))
+    if largest >= 2**32:
+        return keys.copy()  # numpy counts no numbers of 64 bits without a sign
+    return keys.astype(np.uint16 if largest < 2**16 else np.uint32)
 
 
 def _counted(keys: IntArray, totals: IntArray) -> Storage:

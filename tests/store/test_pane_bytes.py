@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from panes import cells
 
@@ -56,6 +56,7 @@ def content(part, n_classes=2):
     return {(key // n_classes, key % n_classes): (count, None) for key, count in pairs if count}
 
 
+@example([KeyList(np.array([2**32, 2**40, 2**62], dtype=np.int64))])
 @settings(max_examples=5_000 if LONG else 150)
 @given(st.lists(parts, min_size=1, max_size=6))
 def test_panes_come_back_from_their_bytes(some):
