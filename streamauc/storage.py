@@ -162,8 +162,9 @@ def _add_up(forms: _Forms) -> SparseCounts | DenseCounts:
     spans = forms.spans()
     widest = max([stop - start for start, stop in spans], default=0)
     if events.size:
-        low, high = _check.span(events)
-        spans.append((int(low), int(high) + 1))
+        # As floats, which are exact up to 53 bits; wider keys are looked at as they are.
+        ends = (events.min(), events.max()) if events.itemsize == 8 else _check.span(events)
+        spans.append((int(ends[0]), int(ends[1]) + 1))
     if not spans:
         return DenseCounts(0, np.empty(0, dtype=np.int64))
     first, stop = min([start for start, _ in spans]), max([stop for _, stop in spans])
