@@ -13,58 +13,19 @@ minutes 4 and 5. Nodes cost at most a third of the panes beneath them.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-
-from sortedcontainers import SortedDict
 
 from streamauc import storage, tiers
 from streamauc.accumulator import Tally
 from streamauc.histogram import ScoreHistogram
+from streamauc.nodes import FAN, Level, largest_from, node_of, span_of
 from streamauc.scale import Scale
 from streamauc.storage import Storage
 from streamauc.tiers import Cover, Run, Tier
 
-_FAN_BITS = 2  # four children a node
 # How many classes the counts of a channel tell apart; others have two.
 LABELLED, PREDICTED = "labelled", "predicted"
 _CLASSES = {PREDICTED: 1}
-# How often a patient timeline answers without a node before it works it out.
-_PATIENCE = 2
-_NOWHERE = 2**62  # no pane has this index, nor has a node that begins with it
-
-
-class _Level:
-    """The panes and nodes of one tier. Nodes are keyed by (level, index); empty ones not kept.
-
-    No node has ever been on a level above `height`. `hot` is the pane in whose span an event
-    landed last: nodes above it are not kept, as the next event would undo them. `asked` says
-    how often a node was asked for, None when every node is kept from the first time on.
-    """
-
-    __slots__ = ("asked", "height", "hot", "n_classes", "nodes", "panes")
-
-    def __init__(self, n_classes: int, *, patient: bool) -> None:
-        self.n_classes = n_classes
-        self.panes: SortedDict[int, Tally] = SortedDict()
-        self.nodes: dict[tuple[int, int], ScoreHistogram] = {}
-        self.height = 0
-        self.hot = _NOWHERE
-        self.asked: Counter[tuple[int, int]] | None = Counter() if patient else None
-
-    def holds(self, first: int, stop: int) -> bool:
-        """Return whether there is a pane in [first, stop). O(log n_panes)."""
-        at = self.panes.bisect_left(first)
-        return at < len(self.panes) and self.panes.keys()[at] < stop
-
-    def keeps(self, height: int, index: int) -> bool:
-        """Return whether a node that is asked for is worth keeping."""
-        if self.hot >> (_FAN_BITS * height) == index:
-            return False
-        if self.asked is None:
-            return True
-        self.asked[height, index] += 1
-        return self.asked[height, index] > _PATIENCE
 
 
 def n_classes_of(channel: str) -> int:
@@ -85,7 +46,7 @@ class Timeline:
         self.first = tuple(tiers.FOR_EVER for _ in spans)
         self._next_expiry = -math.inf
         self._patient = patient
-        self._channels: dict[str, list[_Level]] = {}
+        self._channels: dict[str, list[Level]] = {}
 
     def add(self, channel: str, panes: Iterable[tuple[int, Storage]]) -> None:
         """Count events in panes of the finest tier, given by index. Amortised O(size).
@@ -201,11 +162,7 @@ class Timeline:
             del panes[index]
         for level, above in zip(levels[tier:], self.tiers[tier:], strict=True):
             low = first * seconds // above.pane_seconds
-            high = -(-stop * seconds // above.pane_seconds)
-            for height, node in list(level.nodes):
-                width = _FAN_BITS * height
-                if node << width < high and (node + 1) << width > low:
-                    del level.nodes[height, node]
+            level.drop_over(low, -(-stop * seconds // above.pane_seconds))
 
     def _tally(self, channel: str, part: Storage) -> Tally:
         tally = Tally(self.scale, n_classes_of(channel))
@@ -222,16 +179,16 @@ class Timeline:
                 total += sum(node.nbytes for node in level.nodes.values())
         return total
 
-    def _levels(self, channel: str) -> list[_Level]:
+    def _levels(self, channel: str) -> list[Level]:
         levels = self._channels.get(channel)
         if levels is None:
             n_classes = n_classes_of(channel)
             levels = self._channels[channel] = [
-                _Level(n_classes, patient=self._patient) for _ in self.tiers
+                Level(n_classes, patient=self._patient) for _ in self.tiers
             ]
         return levels
 
-    def _put(self, levels: list[_Level], number: int, index: int, part: Storage) -> None:
+    def _put(self, levels: list[Level], number: int, index: int, part: Storage) -> None:
         panes = levels[number].panes
         tally = panes.get(index)
         if tally is None:
@@ -241,23 +198,19 @@ class Timeline:
             self._cool(levels[number])
         self._forget(levels, number, index)
 
-    def _cool(self, level: _Level) -> None:
+    def _cool(self, level: Level) -> None:
         """Make the pane small in which an event landed last, as the stream has moved on."""
         tally = level.panes.get(level.hot)
         if tally is not None:
             tally.settle()
 
-    def _forget(self, levels: list[_Level], number: int, index: int) -> None:
+    def _forget(self, levels: list[Level], number: int, index: int) -> None:
         """Drop every node that stands above a pane."""
         begin = index * self.tiers[number].pane_seconds
-        for above in range(number, len(levels)):
-            nodes = levels[above].nodes
-            node = levels[above].hot = begin // self.tiers[above].pane_seconds
-            for level in range(levels[above].height + 1):
-                nodes.pop((level, node), None)
-                node >>= _FAN_BITS
+        for level, tier in zip(levels[number:], self.tiers[number:], strict=True):
+            level.warm(begin // tier.pane_seconds)
 
-    def _expire(self, levels: list[_Level], number: int) -> None:
+    def _expire(self, levels: list[Level], number: int) -> None:
         level, first = levels[number], self.first[number]
         seconds = self.tiers[number].pane_seconds
         while level.panes and level.panes.keys()[0] < first:
@@ -265,11 +218,9 @@ class Timeline:
             if number + 1 < len(levels):
                 parent = index * seconds // self.tiers[number + 1].pane_seconds
                 self._inherit(levels[number + 1], parent, tally)
-        gone = [key for key in level.nodes if key[1] << (_FAN_BITS * key[0]) < first]
-        for key in gone:
-            del level.nodes[key]
+        level.drop_before(first)
 
-    def _settle(self, levels: list[_Level]) -> None:
+    def _settle(self, levels: list[Level]) -> None:
         """Work out the nodes over the time before the finest panes.
 
         Little happens there any more, so this is done once instead of at some later poll.
@@ -283,7 +234,7 @@ class Timeline:
                 for index in level.panes.irange(begin, stop):
                     level.panes[index].histogram()
 
-    def _begin(self, levels: list[_Level], number: int) -> int:
+    def _begin(self, levels: list[Level], number: int) -> int:
         """Return the first pane of a tier that holds events, its own or its children's."""
         seconds = self.tiers[number].pane_seconds
         starts = [
@@ -293,26 +244,27 @@ class Timeline:
         ]
         return min(starts, default=2**62)
 
-    def _inherit(self, level: _Level, index: int, tally: Tally) -> None:
+    def _inherit(self, level: Level, index: int, tally: Tally) -> None:
         parent = level.panes.get(index)
         if parent is None:
             parent = level.panes[index] = Tally(self.scale, level.n_classes)
             level.nodes.pop((0, index), None)  # the sum of the children, now the pane itself
         parent.add(tally.histogram().stored)
 
-    def _parts(self, levels: list[_Level], run: Run) -> list[ScoreHistogram]:
+    def _parts(self, levels: list[Level], run: Run) -> list[ScoreHistogram]:
         """Return the histograms of a run, by the largest nodes that fit."""
         parts: list[ScoreHistogram] = []
         index = run.first
         while index < run.stop:
-            height = _height(index, run.stop)
-            self._gather(levels, run.tier, height, index >> (_FAN_BITS * height), parts)
-            index += 1 << (_FAN_BITS * height)
+            height = largest_from(index, run.stop)
+            node = node_of(height, index)
+            self._gather(levels, run.tier, height, node, parts)
+            index = span_of(height, node)[1]
         return parts
 
     def _gather(
         self,
-        levels: list[_Level],
+        levels: list[Level],
         number: int,
         height: int,
         index: int,
@@ -328,19 +280,18 @@ class Timeline:
         key = (height, index)
         if key not in here.nodes:
             if not here.keeps(height, index):
-                if self._holds(levels, number, *_span(height, index)):
+                if self._holds(levels, number, *span_of(height, index)):
                     self._gather_beneath(levels, number, height, index, parts)
                 return
             node = self._sum(levels, number, height, index)
             if node is None:
                 return
-            here.nodes[key] = node
-            here.height = max(here.height, height)
+            here.keep(height, index, node)
         parts.append(here.nodes[key])
 
     def _gather_beneath(
         self,
-        levels: list[_Level],
+        levels: list[Level],
         number: int,
         height: int,
         index: int,
@@ -348,23 +299,23 @@ class Timeline:
     ) -> None:
         """Append what a node consists of: four smaller nodes, or the children of a pane."""
         if height:
-            for child in range(index << _FAN_BITS, (index + 1) << _FAN_BITS):
+            for child in range(index * FAN, (index + 1) * FAN):
                 self._gather(levels, number, height - 1, child, parts)
         else:
             ratio = self.tiers[number].pane_seconds // self.tiers[number - 1].pane_seconds
             parts += self._parts(levels, Run(number - 1, index * ratio, (index + 1) * ratio))
 
     def _sum(
-        self, levels: list[_Level], number: int, height: int, index: int
+        self, levels: list[Level], number: int, height: int, index: int
     ) -> ScoreHistogram | None:
         """Work out a node from what is beneath it; None if that is nothing."""
-        if not self._holds(levels, number, *_span(height, index)):
+        if not self._holds(levels, number, *span_of(height, index)):
             return None
         parts: list[ScoreHistogram] = []
         self._gather_beneath(levels, number, height, index, parts)
         return self._merged(parts)
 
-    def _holds(self, levels: list[_Level], number: int, first: int, stop: int) -> bool:
+    def _holds(self, levels: list[Level], number: int, first: int, stop: int) -> bool:
         """Return whether any tier down from `number` has a pane in the span of these panes."""
         seconds = self.tiers[number].pane_seconds
         for beneath in range(number, -1, -1):
@@ -382,21 +333,6 @@ class Timeline:
         merged = storage.merge([part.stored for part in parts], n_classes)
         key_type = storage.key_type(self.scale.n_bins, n_classes)
         return ScoreHistogram(self.scale, storage.compact(merged, key_type), n_classes)
-
-
-def _span(height: int, index: int) -> tuple[int, int]:
-    """Return the first pane of a node and the first behind it."""
-    return index << (_FAN_BITS * height), (index + 1) << (_FAN_BITS * height)
-
-
-def _height(index: int, stop: int) -> int:
-    """Return the level of the largest node that begins at `index` and ends by `stop`."""
-    level = 0
-    while True:
-        size = 1 << (_FAN_BITS * (level + 1))
-        if index % size or index + size > stop:
-            return level
-        level += 1
 
 
 def snapped(spans: Sequence[Tier], first: Sequence[int], edges: Sequence[float]) -> list[int]:

@@ -16,7 +16,7 @@ ROWS = (
     ("metrics",),
     ("change",),
     ("tiers", "stats", "events", "clock", "window", "pairing", "sliding"),
-    ("timeline", "store"),
+    ("nodes", "timeline", "store"),
     (
         "intake",
         "offered",

@@ -1,16 +1,15 @@
 """Alarms with a promise: tells when the class ratio has left its reference, and since when."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, Self
-
-import numpy as np
 
 from streamauc import _check, codec
 from streamauc._time import Duration, duration
 from streamauc.change import detector_state
 from streamauc.change.detector_state import Snapshot
 from streamauc.change.evidence import Mixture, Tilt
+from streamauc.change.pane_fold import PaneFold, check_pane
 from streamauc.change.reference import (
     Baseline,
     Null,
@@ -26,11 +25,10 @@ from streamauc.histogram import ScoreHistogram
 
 __all__ = ["Alarm", "Evidence", "PrevalenceDetector", "State"]
 
-_LAST_PANE = 2**62
 _PLAIN = 2**53
 
 
-class PrevalenceDetector:
+class PrevalenceDetector(PaneFold):
     """Tells when the share of positives leaves a reference, and keeps its false alarms rare.
 
     A fold over panes: each is stepped once, in the order of time, whoever polls, when its
@@ -145,8 +143,7 @@ class PrevalenceDetector:
         is taken in. Raises ValueError or TypeError for what is no pane or no count, whatever
         the state; no counts raise.
         """
-        if not (type(pane) is int and -_LAST_PANE <= pane <= _LAST_PANE):
-            pane = _check.integer("pane", pane, -_LAST_PANE, _LAST_PANE)
+        pane = check_pane(pane)
         pos, neg = _counts(n_pos, n_neg)
         mature = coverage >= self._min_coverage
         if self._seen.admits(pane, mature) and self._fold(pane, pos, pos + neg):
@@ -179,11 +176,8 @@ class PrevalenceDetector:
         return State.ALARM
 
     @property
-    def state(self) -> State:
-        """What the detector says now; `reason` says why."""
-        if self._alarm is not None:
-            return State.ALARM
-        return State.QUIET if self._stall() is None else State.STALLED
+    def _is_alarmed(self) -> bool:
+        return self._alarm is not None
 
     def _stall(self) -> str | None:
         if self._fault is not None:
@@ -214,41 +208,6 @@ class PrevalenceDetector:
         return self._alarm
 
     @property
-    def pane_seconds(self) -> int:
-        """Length of a pane."""
-        return self._settings.pane_seconds
-
-    @property
-    def min_coverage(self) -> float:
-        """Labelled share of its predictions from which on a pane is mature."""
-        return self._settings.min_coverage
-
-    @property
-    def stall_after(self) -> float:
-        """How long nothing may be folded before the state is ``STALLED``, in seconds."""
-        return self._settings.stall_after
-
-    @property
-    def last_pane(self) -> int | None:
-        """The last pane that was closed; None before the first."""
-        return self._seen.closed
-
-    @property
-    def n_ignored(self) -> int:
-        """Steps ignored because their pane was closed."""
-        return self._seen.n_ignored
-
-    @property
-    def n_immature(self) -> int:
-        """Steps left out for their coverage."""
-        return self._seen.n_immature
-
-    @property
-    def n_empty(self) -> int:
-        """Panes without events, or of a phase without a reference."""
-        return self._seen.n_empty
-
-    @property
     def baseline(self) -> Baseline:
         """What was learnt from the reference: the null of each phase and the dispersion."""
         return self._baseline
@@ -256,11 +215,7 @@ class PrevalenceDetector:
     @property
     def evidence(self) -> Evidence:
         """The evidence after each of the last panes. O(history)."""
-        table = np.array([row[1:] for row in self._history], dtype=np.float64).reshape(-1, 2)
-        panes = np.array([row[0] for row in self._history], dtype=np.int64)
-        with np.errstate(divide="ignore"):
-            logs = np.log(table / self._threshold)
-        return Evidence(panes, logs[:, 0], logs[:, 1])
+        return self._evidence_of(self._history)
 
     def acknowledge(self) -> None:
         """End an alarm: keep the reference and the panes closed, start the evidence anew."""
@@ -302,12 +257,6 @@ class PrevalenceDetector:
             pane, began, rises, n_pos, n_neg = found.alarm
             self._alarm = Alarm(pane, "up" if rises else "down", began, n_pos, n_neg)
         return self
-
-    def __reduce__(self) -> tuple[Callable[[bytes], "PrevalenceDetector"], tuple[bytes]]:
-        return type(self).from_bytes, (self.to_bytes(),)
-
-    def __repr__(self) -> str:
-        return f"PrevalenceDetector({self.state.value}: {self.reason})"
 
 
 def _row(alarm: Alarm) -> tuple[int, int, bool, float, float]:

@@ -1,8 +1,8 @@
 """What the detectors of ranks have in common: panes in, a state out, and the promise kept."""
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from streamauc import _check, codec
 from streamauc._time import Duration, duration
 from streamauc.change import rank_state
 from streamauc.change.detector_state import AlarmRow
+from streamauc.change.pane_fold import PaneFold, check_pane
 from streamauc.change.rank_state import RankState
 from streamauc.change.rank_track import Track
 from streamauc.change.seen import Seen
@@ -18,11 +19,10 @@ from streamauc.change.settings import RATIOS, Settings
 from streamauc.change.verdict import Evidence, State
 from streamauc.histogram import ScoreHistogram
 
-_LAST_PANE = 2**62
 ReferenceT = TypeVar("ReferenceT")
 
 
-class RankFold(ABC, Generic[ReferenceT]):
+class RankFold(PaneFold, Generic[ReferenceT]):
     """A fold over panes that bets on means of ranks, one `Track` for each.
 
     A detector says what the tracks are, what a pane tells each of them, and how to put it into
@@ -119,8 +119,7 @@ class RankFold(ABC, Generic[ReferenceT]):
         pane or no histogram of two classes that fits those before, whatever the state; no
         counts raise.
         """
-        if not (type(pane) is int and -_LAST_PANE <= pane <= _LAST_PANE):
-            pane = _check.integer("pane", pane, -_LAST_PANE, _LAST_PANE)
+        pane = check_pane(pane)
         if not isinstance(histogram, ScoreHistogram):
             got = _check.plain(histogram)
             raise TypeError(f"histogram must be a ScoreHistogram, got {got!r}")
@@ -142,11 +141,8 @@ class RankFold(ABC, Generic[ReferenceT]):
             self._found = name, (pane, began, track.rises, n, mean)
 
     @property
-    def state(self) -> State:
-        """What the detector says now; `reason` says why."""
-        if self._found is not None:
-            return State.ALARM
-        return State.QUIET if self._stall() is None else State.STALLED
+    def _is_alarmed(self) -> bool:
+        return self._found is not None
 
     def _stall(self) -> str | None:
         if self._fault is not None:
@@ -174,41 +170,6 @@ class RankFold(ABC, Generic[ReferenceT]):
         return track.evidence / self._threshold
 
     @property
-    def pane_seconds(self) -> int:
-        """Length of a pane."""
-        return self._settings.pane_seconds
-
-    @property
-    def min_coverage(self) -> float:
-        """Labelled share of its predictions from which on a pane is mature."""
-        return self._settings.min_coverage
-
-    @property
-    def stall_after(self) -> float:
-        """How long nothing may be folded before the state is ``STALLED``, in seconds."""
-        return self._settings.stall_after
-
-    @property
-    def last_pane(self) -> int | None:
-        """The last pane that was closed; None before the first."""
-        return self._seen.closed
-
-    @property
-    def n_ignored(self) -> int:
-        """Steps ignored because their pane was closed."""
-        return self._seen.n_ignored
-
-    @property
-    def n_immature(self) -> int:
-        """Steps left out for their coverage."""
-        return self._seen.n_immature
-
-    @property
-    def n_empty(self) -> int:
-        """Panes without events that could tell anything."""
-        return self._seen.n_empty
-
-    @property
     def evidence(self) -> Evidence:
         """The evidence after each of the last panes, of the track with most of it. O(history)."""
         found = [self._evidence(track) for track in self._tracks.values()]
@@ -216,11 +177,7 @@ class RankFold(ABC, Generic[ReferenceT]):
         return Evidence(found[0].panes, up, np.maximum.reduce([one.down for one in found]))
 
     def _evidence(self, track: Track) -> Evidence:
-        panes = np.array([row[0] for row in track.history], dtype=np.int64)
-        table = np.array([row[1:] for row in track.history], dtype=np.float64).reshape(-1, 2)
-        with np.errstate(divide="ignore"):
-            logs = np.log(table / self._threshold)
-        return Evidence(panes, logs[:, 0], logs[:, 1])
+        return self._evidence_of(track.history)
 
     def acknowledge(self) -> None:
         """End an alarm: keep the reference and the panes closed, start the evidence anew."""
@@ -263,9 +220,3 @@ class RankFold(ABC, Generic[ReferenceT]):
         self._resume(found)
         self._seen, self._found = found.seen, found.alarm
         return self
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Self], tuple[bytes]]:
-        return type(self).from_bytes, (self.to_bytes(),)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.state.value}: {self.reason})"

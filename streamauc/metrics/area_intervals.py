@@ -17,7 +17,7 @@ from streamauc.metrics.intervals import (
     mean_variance,
     wilson_interval,
 )
-from streamauc.metrics.partial import Region, partial_roc_auc
+from streamauc.metrics.partial import Region, area_of
 from streamauc.metrics.scalars import average_precision
 
 
@@ -73,9 +73,7 @@ def partial_roc_auc_interval(
     if not min(sizes) >= FEWEST:
         rarer = "negatives" if sizes[0] >= FEWEST else "positives"
         return Interval(math.nan, math.nan, level, f"undefined: fewer than two {rarer}")
-    area = partial_roc_auc(
-        counts, min_fpr=min_fpr, max_fpr=max_fpr, min_tpr=min_tpr, max_tpr=max_tpr
-    )
+    area = area_of(counts, region, standardised=False)
     along, across = sizes if region.of_tpr else sizes[::-1]
     n_telling = min(along * region.width, across)
     share = min(1.0, max(0.0, area / region.width))

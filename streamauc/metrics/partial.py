@@ -47,6 +47,11 @@ def partial_roc_auc(
     0.5714285714285714
     """
     region = Region.of(min_fpr, max_fpr, min_tpr, max_tpr)
+    return area_of(counts, region, standardised=standardised)
+
+
+def area_of(counts: ThresholdCounts, region: "Region", *, standardised: bool) -> float:
+    """Return the area of a region, ``nan`` if either class is empty. O(n_thresholds)."""
     if not (counts.n_pos > 0 and counts.n_neg > 0):
         return math.nan
     path = _Path.of(counts, region, missing=standardised)
@@ -72,14 +77,7 @@ def partial_roc_auc_bounds(
     """
     region = Region.of(min_fpr, max_fpr, min_tpr, max_tpr)
     if counts.exact or not (counts.n_pos > 0 and counts.n_neg > 0):
-        value = partial_roc_auc(
-            counts,
-            min_fpr=min_fpr,
-            max_fpr=max_fpr,
-            min_tpr=min_tpr,
-            max_tpr=max_tpr,
-            standardised=standardised,
-        )
+        value = area_of(counts, region, standardised=standardised)
         return Bounds(value, value)
     path = _Path.of(counts, region, missing=standardised)
     ends = path.along[-1] * region.low, path.along[-1] * region.high

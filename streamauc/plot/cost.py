@@ -101,18 +101,7 @@ def _draw_best(ax: Axes, axis: ScoreAxis, best: BestThreshold, cost: float) -> N
     low, high, place = (
         min(max(one, axis.low), axis.high) for one in (best.low, best.high, best.threshold)
     )
-    ax.plot(
-        [place],
-        [cost],
-        linestyle="none",
-        marker="o",
-        markersize=6,
-        markeredgecolor="white",
-        color=style.POINT_COLOR,
-        clip_on=False,
-        zorder=4,
-        label=f"lowest, {cost:.4g}: {_decision(best)}",
-    )
+    style.points(ax, [place], [cost], label=f"lowest, {cost:.4g}: {_decision(best)}")
     if low < high:
         color, alpha = _NEAR_SHADE
         ax.axvspan(

@@ -60,17 +60,7 @@ def draw_points(
     markers = np.column_stack((x[rows], y[rows]))
     text = _legend_text(points, shown)
     is_told = any(line.get_label() == text for line in ax.lines)  # of another curve
-    ax.plot(
-        *markers.T,
-        linestyle="none",
-        marker="o",
-        markersize=6,
-        markeredgecolor="white",
-        color=style.POINT_COLOR,
-        clip_on=False,
-        zorder=4,
-        label="" if is_told else text,
-    )
+    style.points(ax, *markers.T, label="" if is_told else text)
     texts = [point.label for point in shown]
     boxes = labels.places(texts, markers, lines)
     for text, marker, box in zip(texts, markers.tolist(), boxes, strict=True):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from numpy.typing import ArrayLike
 
 # Okabe & Ito 2008, without the yellow, which is too light for a line, and the black of the text.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -80,3 +81,19 @@ def total(count: float) -> str:
     ('1,234,567', '2.5')
     """
     return f"{count:,.0f}" if count >= 100 else f"{count:.4g}"
+
+
+def points(ax: Axes, x: ArrayLike, y: ArrayLike, *, label: str) -> None:
+    """Mark points that somebody chose, also where they are on the frame."""
+    ax.plot(
+        x,
+        y,
+        linestyle="none",
+        marker="o",
+        markersize=6,
+        markeredgecolor="white",
+        color=POINT_COLOR,
+        clip_on=False,
+        zorder=4,
+        label=label,
+    )

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import gains
 from streamauc.metrics.catalogue.entry import (
-    BoundsFunction,
     Metric,
-    MetricFunction,
     Params,
     plain,
     plain_bounds,
     plain_interval,
+    ranking_share,
 )
 from streamauc.metrics.h_measure import h_measure, h_measure_bounds
 from streamauc.metrics.hull import roc_hull_auc, roc_hull_auc_bounds
@@ -38,41 +37,41 @@ def _h_measure_bounds(counts: ThresholdCounts, params: Params) -> Bounds:
     return h_measure_bounds(counts, severity_ratio=params.get("severity_ratio"))
 
 
-def _of_share(read: Callable[..., float]) -> MetricFunction:
-    return lambda counts, params: read(counts, share=params["share"])
-
-
-def _bounds_of_share(read: Callable[..., Bounds]) -> BoundsFunction:
-    return lambda counts, params: read(counts, share=params["share"])
+def _at_the_top(
+    name: str, summary: str, unit: str, reads: tuple[Callable[..., float], Callable[..., Bounds]]
+) -> Metric:
+    """Return the entry of what a share of all events holds, and of its bounds."""
+    value, bounds = reads
+    return Metric(
+        name=name,
+        summary=summary,
+        unit=unit,
+        better="higher",
+        needs=("positives",),
+        function=lambda counts, params: value(counts, share=params["share"]),
+        bounds=lambda counts, params: bounds(counts, share=params["share"]),
+        parameters=("share",),
+    )
 
 
 ENTRIES = (
-    Metric(
-        name="gini",
-        summary="2 AUC - 1",
-        unit="share",
-        better="higher",
-        needs=("positives", "negatives"),
-        function=plain(gains.gini),
+    ranking_share(
+        "gini",
+        "2 AUC - 1",
+        plain(gains.gini),
         interval=plain_interval(gains.gini_interval),
         bounds=plain_bounds(gains.gini_bounds),
     ),
-    Metric(
-        name="ks_statistic",
-        summary="largest distance between the score distributions of the classes",
-        unit="share",
-        better="higher",
-        needs=("positives", "negatives"),
-        function=plain(gains.ks_statistic),
+    ranking_share(
+        "ks_statistic",
+        "largest distance between the score distributions of the classes",
+        plain(gains.ks_statistic),
         bounds=plain_bounds(gains.ks_statistic_bounds),
     ),
-    Metric(
-        name="roc_hull_auc",
-        summary="area under the convex hull of the ROC curve",
-        unit="share",
-        better="higher",
-        needs=("positives", "negatives"),
-        function=plain(roc_hull_auc),
+    ranking_share(
+        "roc_hull_auc",
+        "area under the convex hull of the ROC curve",
+        plain(roc_hull_auc),
         bounds=plain_bounds(roc_hull_auc_bounds),
     ),
     Metric(
@@ -85,34 +84,23 @@ ENTRIES = (
         bounds=_pr_area_bounds,
         optional=("prevalence",),
     ),
-    Metric(
-        name="h_measure",
-        summary="cost that the score saves, averaged over what mistakes may cost",
-        unit="share",
-        better="higher",
-        needs=("positives", "negatives"),
-        function=_h_measure,
+    ranking_share(
+        "h_measure",
+        "cost that the score saves, averaged over what mistakes may cost",
+        _h_measure,
         bounds=_h_measure_bounds,
         optional=("severity_ratio",),
     ),
-    Metric(
-        name="gain",
-        summary="share of the positives among the share of all events with the highest scores",
-        unit="share",
-        better="higher",
-        needs=("positives",),
-        function=_of_share(gains.gain),
-        bounds=_bounds_of_share(gains.gain_bounds),
-        parameters=("share",),
+    _at_the_top(
+        "gain",
+        "share of the positives among the share of all events with the highest scores",
+        "share",
+        (gains.gain, gains.gain_bounds),
     ),
-    Metric(
-        name="lift",
-        summary="how many times as many positives they hold as as many events at random",
-        unit="times",
-        better="higher",
-        needs=("positives",),
-        function=_of_share(gains.lift),
-        bounds=_bounds_of_share(gains.lift_bounds),
-        parameters=("share",),
+    _at_the_top(
+        "lift",
+        "how many times as many positives they hold as as many events at random",
+        "times",
+        (gains.lift, gains.lift_bounds),
     ),
 )

@@ -56,6 +56,29 @@ class Metric:
     of_order: bool = True
 
 
+def ranking_share(
+    name: str,
+    summary: str,
+    function: MetricFunction,
+    *,
+    interval: IntervalFunction | None = None,
+    bounds: BoundsFunction | None = None,
+    optional: tuple[str, ...] = (),
+) -> Metric:
+    """Return the entry of a share that says how well positives are ranked above negatives."""
+    return Metric(
+        name=name,
+        summary=summary,
+        unit="share",
+        better="higher",
+        needs=("positives", "negatives"),
+        function=function,
+        interval=interval,
+        bounds=bounds,
+        optional=optional,
+    )
+
+
 def plain(read: Callable[[ThresholdCounts], float]) -> MetricFunction:
     """Return the function of a metric without parameters."""
     return lambda counts, _params: read(counts)

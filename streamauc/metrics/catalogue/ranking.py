@@ -3,7 +3,14 @@
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import intervals, scalars
 from streamauc.metrics.area_intervals import average_precision_interval, partial_roc_auc_interval
-from streamauc.metrics.catalogue.entry import Metric, Params, plain, plain_bounds, plain_interval
+from streamauc.metrics.catalogue.entry import (
+    Metric,
+    Params,
+    plain,
+    plain_bounds,
+    plain_interval,
+    ranking_share,
+)
 from streamauc.metrics.intervals import Interval
 from streamauc.metrics.partial import partial_roc_auc, partial_roc_auc_bounds
 from streamauc.metrics.reweighted import at_prevalence
@@ -53,13 +60,10 @@ def _partial(name: str, summary: str, unit: str, *, standardised: bool) -> Metri
 
 
 ENTRIES = (
-    Metric(
-        name="roc_auc",
-        summary="chance that a positive scores above a negative, ties one half",
-        unit="share",
-        better="higher",
-        needs=("positives", "negatives"),
-        function=plain(scalars.roc_auc),
+    ranking_share(
+        "roc_auc",
+        "chance that a positive scores above a negative, ties one half",
+        plain(scalars.roc_auc),
         interval=plain_interval(intervals.roc_auc_interval),
         bounds=plain_bounds(scalars.roc_auc_bounds),
     ),
