@@ -8,7 +8,9 @@ says: AUC = Phi(mu / sqrt(1 + sigma^2)). Every cell draws its own streams from a
 asks the library for each of them, on the exact scale. The table shows the share of the streams
 whose 95 % interval held the true value: of the AUC, of the average precision at the class ratio
 of the stream, of two partial areas, of recall, false positive rate and precision at the threshold
-mu / 2, and of the lowest mean cost where all misses together cost as much as all false alarms.
+mu / 2, of that precision were `ELSEWHERE` of the events positive, of the prevalence itself (in a
+stream of as many events of which each is positive by chance), and of the lowest mean cost where all
+misses together cost as much as all false alarms.
 With `--methods`, of the ways to find the interval of the AUC.
 """
 
@@ -40,19 +42,21 @@ from streamauc import (
     roc_auc_interval,
     threshold_counts,
 )
+from streamauc.metrics.combined import precision_interval_at
 from streamauc.metrics.intervals import (
     SMALL_CLASS,
     AucMethod,
     fpr_interval,
     precision_interval,
     recall_interval,
+    wilson_interval,
 )
 
-METHODS: tuple[AucMethod, ...] = get_args(AucMethod)
 AUCS = (0.6, 0.8, 0.95, 0.99)
 POSITIVES = (10, 30, 100)
 SPREADS = (1, 2)
 MANY = 1_000
+ELSEWHERE = 0.05  # another prevalence
 SEED = 20
 # A bootstrap draws the stream many times: fewer streams and fewer resamples have to do.
 DRAWN = ("lowest_mean_cost", "bootstrap")
@@ -114,6 +118,9 @@ class Cell:
             "recall": float(tpr[cut]),
             "fpr": float(fpr[cut]),
             "precision": float(precision[cut]),
+            "precision elsewhere": float(
+                ELSEWHERE * tpr[cut] / (ELSEWHERE * tpr[cut] + (1 - ELSEWHERE) * fpr[cut])
+            ),
             "lowest_mean_cost": float(mean_cost.min()),
         }
 
@@ -125,6 +132,10 @@ def _above(mean: float, spread: float) -> FloatArray:
 
 
 Find = Callable[[ThresholdCounts], Interval]
+_AUC_METHODS: tuple[AucMethod, ...] = get_args(AucMethod)
+METHODS: Mapping[str, Find] = {
+    method: partial(roc_auc_interval, method=method) for method in _AUC_METHODS
+}
 
 
 def intervals_of(cell: Cell) -> dict[str, Find]:
@@ -138,16 +149,12 @@ def intervals_of(cell: Cell) -> dict[str, Find]:
         "recall": partial(recall_interval, threshold=at),
         "fpr": partial(fpr_interval, threshold=at),
         "precision": partial(precision_interval, threshold=at),
+        "precision elsewhere": partial(precision_interval_at, threshold=at, prevalence=ELSEWHERE),
         "lowest_mean_cost": partial(
             lowest_mean_cost_interval, costs=cell.costs, n_resamples=N_RESAMPLES
         ),
         "bootstrap": partial(bootstrap_interval, statistic=roc_auc, n_resamples=N_RESAMPLES),
     }
-
-
-def methods_of(_cell: Cell) -> dict[str, Find]:
-    """Return the ways to find the interval of the AUC, by name."""
-    return {method: partial(roc_auc_interval, method=method) for method in METHODS}
 
 
 def cells(positives: Sequence[int]) -> Iterator[Cell]:
@@ -182,6 +189,25 @@ def simulate(cell: Cell, streams: int, find: Mapping[str, Find]) -> dict[str, fl
     return {name: held[name] / asked[name] for name in find}
 
 
+def of_intervals(cell: Cell, streams: int) -> dict[str, float]:
+    """Return the coverage of every interval."""
+    found = simulate(cell, streams, intervals_of(cell))
+    return found | {"prevalence": _of_prevalence(cell, streams)}
+
+
+def of_methods(cell: Cell, streams: int) -> dict[str, float]:
+    """Return the coverage of the ways to find the interval of the AUC."""
+    return simulate(cell, streams, METHODS)
+
+
+def _of_prevalence(cell: Cell, streams: int) -> float:
+    """Return how often the interval of the share of positives holds it."""
+    rng = np.random.default_rng([SEED, cell.n_pos, cell.n_neg])
+    n = cell.n_pos + cell.n_neg
+    intervals = [wilson_interval(k, n) for k in rng.binomial(n, cell.prevalence, streams).tolist()]
+    return sum(one.low <= cell.prevalence <= one.high for one in intervals) / streams
+
+
 def markdown(outcomes: Mapping[Cell, Mapping[str, float]]) -> str:
     """Return the outcomes in percent as a Markdown table, a row a cell."""
     names = list(next(iter(outcomes.values())))
@@ -201,10 +227,8 @@ def main() -> None:
     parser.add_argument("--methods", action="store_true", help="the ways to do it for the AUC")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
-    ask = methods_of if options.methods else intervals_of
-    outcomes = {
-        cell: simulate(cell, options.streams, ask(cell)) for cell in cells(options.positives)
-    }
+    ask = of_methods if options.methods else of_intervals
+    outcomes = {cell: ask(cell, options.streams) for cell in cells(options.positives)}
     if options.json:
         rows = [
             {"auc": c.auc, "n_pos": c.n_pos, "n_neg": c.n_neg, "spread": c.spread, **found}
