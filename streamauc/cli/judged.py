@@ -29,7 +29,7 @@ def print_results(results: Sequence[Result]) -> None:
     if not results:
         return
     order = list(_STYLES)
-    rows = sorted(results, key=lambda one: order.index(one.state))
+    rows = sorted(results, key=lambda one: (order.index(one.state), one.rule.severity))
     if sys.stdout.isatty():
         _print_coloured(rows)
     else:

@@ -117,6 +117,16 @@ def test_the_table_shows_the_worst_first_and_annotations_of_what_fires(tmp_path,
     assert lines[4] == "Worse summary: fraud is at 50%"
 
 
+def test_of_what_fires_the_critical_comes_first(tmp_path, store):
+    """However the rules are ordered in their file."""
+    late = rule("Last", "roc_auc", "below = 0.99", CRITICAL)
+    _, out, _ = check(rules(tmp_path, LOW, late), "--store", store)
+    assert [line.split()[:3] for line in out.splitlines()[2:4]] == [
+        ["FIRING", "critical", "Last"],
+        ["FIRING", "warning", "Low"],
+    ]
+
+
 def test_json_is_for_programs(tmp_path, store):
     code, out, _ = check(rules(tmp_path, FINE, WORSE, EMPTY), "--store", store, "--format", "json")
     found = json.loads(out)
