@@ -11,12 +11,10 @@ from streamauc import _check, codec, storage
 from streamauc._check import FloatArray, IntArray
 from streamauc.keys import KeyCoder
 from streamauc.scale import Scale
-from streamauc.storage import Storage, WideCounts
+from streamauc.storage import LARGEST_WEIGHT, SMALLEST_WEIGHT, Storage, WideCounts
 
 # A weighted difference this small beside its terms is rounding.
 _ROUNDING = 1e-9
-# Sums of squares of larger weights would overflow.
-LARGEST_WEIGHT = 1e150
 
 
 class ScoreHistogram:
@@ -282,7 +280,7 @@ def check_classes(y_true: ArrayLike, n_classes: int) -> IntArray:
 def check_weights(weights: ArrayLike) -> FloatArray:
     """Return weights as float64, shape (n_samples,), or raise for the first bad one."""
     factors = _check.float_column("weights", weights)
-    good = (factors >= 0) & (factors <= LARGEST_WEIGHT)
+    good = storage.weights_fit(factors)
     if not good.all():
         index = int(np.argmin(good))
         raise ValueError(f"{weight_fault('weights', float(factors[index]))} at index {index}")
@@ -290,9 +288,10 @@ def check_weights(weights: ArrayLike) -> FloatArray:
 
 
 def weight_fault(name: str, weight: float) -> str:
-    """Return the message for a weight that is not in [0, `LARGEST_WEIGHT`]."""
-    finite = LARGEST_WEIGHT < weight < math.inf
-    allowed = f"at most {LARGEST_WEIGHT:g}" if finite else "finite and not negative"
+    """Return the message for a weight that does not fit (see `storage.weights_fit`)."""
+    allowed = f"0, or from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}"
+    if not 0 < weight < math.inf:
+        allowed = "finite and not negative"
     return f"{name} must be {allowed}, got {weight!r}"
 
 

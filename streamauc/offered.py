@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from streamauc import _check, _time
 from streamauc._check import BoolArray, FloatArray, IntArray
 from streamauc.events import Events, PaneCounter
-from streamauc.histogram import LARGEST_WEIGHT, weight_fault
+from streamauc.histogram import weight_fault
 from streamauc.scale import Scale
-from streamauc.storage import Storage
+from streamauc.storage import Storage, weights_fit
 
 
 class Columns(NamedTuple):
@@ -105,8 +105,9 @@ def _rest_good(scale: Scale, events: Events) -> bool:
     if events.weights is None and scale.n_bins is not None:
         return True
     low, high = _check.span(events.scores)
-    lightest, heaviest = (0.0, 0.0) if events.weights is None else _check.span(events.weights)
-    return scale.low <= low and high <= scale.high and lightest >= 0 and heaviest <= LARGEST_WEIGHT
+    if not (scale.low <= low and high <= scale.high):
+        return False
+    return events.weights is None or bool(weights_fit(events.weights).all())
 
 
 def _good(scale: Scale, events: Events) -> dict[str, BoolArray]:
@@ -118,7 +119,7 @@ def _good(scale: Scale, events: Events) -> dict[str, BoolArray]:
         "timestamp": (times >= -_time.MAX_TIME) & (times <= _time.MAX_TIME),
     }
     if events.weights is not None:
-        good["weight"] = (events.weights >= 0) & (events.weights <= LARGEST_WEIGHT)
+        good["weight"] = weights_fit(events.weights)
     return good
 
 

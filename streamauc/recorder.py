@@ -15,13 +15,14 @@ from streamauc import _check, _fork, _time
 from streamauc._time import Duration, Timestamp
 from streamauc.clock import Clock, EventClock, WallClock
 from streamauc.events import PaneCounter
-from streamauc.histogram import LARGEST_WEIGHT, ScoreHistogram, weight_fault
+from streamauc.histogram import ScoreHistogram, weight_fault
 from streamauc.intake import Batch, Intake
 from streamauc.join import LabelJoin, MemoryJoinStore
 from streamauc.ledger import Ledger
 from streamauc.memory_ledger import MemoryLedger
 from streamauc.offered import Columns, Rules, check_and_count
 from streamauc.scale import Scale
+from streamauc.storage import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from streamauc.tiers import TierSpec, check_tiers
 
 if TYPE_CHECKING:
@@ -322,7 +323,7 @@ def _max_ahead(clock: Now | Literal["event"], max_ahead: Duration | None) -> flo
 
 def _check_weight(weight: SupportsFloat) -> float:
     factor = _check.number("weight", weight)
-    if not 0 <= factor <= LARGEST_WEIGHT:
+    if factor != 0 and not SMALLEST_WEIGHT <= factor <= LARGEST_WEIGHT:
         raise ValueError(weight_fault("weight", factor))
     return factor
 

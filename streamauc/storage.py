@@ -21,13 +21,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamauc import _check
-from streamauc._check import FloatArray, IntArray
+from streamauc._check import BoolArray, FloatArray, IntArray
 
 Integers = NDArray[np.integer]  # narrow unsigned at rest, int64 when fresh
 # Python's own share of one stored form: the object and the headers of its arrays.
 _OVERHEAD = 200
 # So few keys are left as they are; counting them would not make them smaller.
 FEW_KEYS = 1_024
+
+
+# Weights between these have squares, and sums have products, that a float64 can hold.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
+# Sums may be what is left of a difference, or of very many weights.
+_SMALLEST_SUM, _LARGEST_SUM = 1e-120, 1e150
+
+
+def weights_fit(weights: FloatArray) -> BoolArray:
+    """Return which weights are 0 or within the two limits; ``nan`` is not."""
+    found: BoolArray = (weights >= SMALLEST_WEIGHT) & (weights <= LARGEST_WEIGHT)
+    found |= weights == 0
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +98,16 @@ class WideCounts:
         """Bytes held, with the object's own share."""
         squares = 0 if self.squares is None else self.squares.nbytes
         return self.bins.nbytes + self.counts.nbytes + squares + _OVERHEAD
+
+
+def read_weighted(bins: IntArray, weights: FloatArray, squares: FloatArray) -> WideCounts:
+    """Return weighted counts that were written down. Raises ValueError for what none can be."""
+    fits = (weights == 0) | ((weights >= _SMALLEST_SUM) & (weights <= _LARGEST_SUM))
+    if not (fits.all() and np.isfinite(squares).all() and (squares >= 0).all()):
+        raise ValueError(
+            "data is malformed: a weighted count is negative, not finite, or beyond all weights"
+        )
+    return WideCounts(bins, weights, squares)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -271,7 +271,7 @@ WRONG_BODIES = {
     "weighted count is negative": body_of(
         weighted=1, rest=b"\x08" + b"".join(map(FLOAT.pack, (1, -1, 1, 1)))
     ),
-    "negative or not finite": body_of(
+    "negative, not finite, or beyond": body_of(
         weighted=1, rest=b"\x08" + b"".join(map(FLOAT.pack, (1, 1, 1, float("inf"))))
     ),
     "32 bytes wanted|16 bytes wanted": body_of(weighted=1),

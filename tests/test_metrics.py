@@ -41,6 +41,7 @@ from streamauc import (
     roc_auc,
     roc_auc_bounds,
     roc_curve,
+    storage,
     threshold_counts,
 )
 from streamauc.metrics import catalogue
@@ -898,3 +899,20 @@ def test_a_metric_without_a_formula_has_the_interval_of_the_bootstrap():
         found = catalogue.interval(counts, name, **params)
         assert found.low < catalogue.value(counts, name, **params) < found.high
         assert found.note == "percentiles of 1,000 bootstrap resamples"
+
+
+@pytest.mark.parametrize("unit", [storage.SMALLEST_WEIGHT, storage.LARGEST_WEIGHT])
+@pytest.mark.parametrize("scale", [EXACT, Scale.probability()])
+def test_no_metric_depends_on_the_unit_of_weights(unit, scale):
+    """Nor does any raise or round to 0, from the smallest weights to the largest."""
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 2, 300).tolist()
+    scores = (rng.integers(0, 9, 300) / 8 * 0.8 + 0.1 * np.array(labels)).tolist()
+    plain, other = (
+        counts_of([(*row, weight) for row in zip(labels, scores, strict=True)], scale)
+        for weight in (1.0, unit)
+    )
+    wanted, found = values(plain, 0.5), values(other, 0.5)
+    for name, value in wanted.items():
+        if name not in ("n_samples", "n_pos", "n_neg"):
+            assert same(found[name], value, tol=1e-9), name

@@ -207,7 +207,18 @@ BAD_EVENTS = [
         "weight",
         "weight must be finite and not negative, got nan",
     ),
-    ((1, 0.5, 0, 1e200), ValueError, "weight", "weight must be at most 1e+150, got 1e+200"),
+    (
+        (1, 0.5, 0, 1e200),
+        ValueError,
+        "weight",
+        "weight must be 0, or from 1e-100 to 1e+100, got 1e+200",
+    ),
+    (
+        (1, 0.5, 0, 1e-101),
+        ValueError,
+        "weight",
+        "weight must be 0, or from 1e-100 to 1e+100, got 1e-101",
+    ),
     ((1, 0.5, 0, "2"), TypeError, "weight", "weight must be a number, got '2'"),
     ((1, 0.5, 0, None), TypeError, "weight", "weight must be a number, got None"),
 ]
@@ -263,7 +274,8 @@ BAD_BATCHES = [
     (
         ([1, 1], [0.5] * 2, [0] * 2, [1, 1e200]),
         "weight",
-        "weights must be at most 1e+150, got 1e+200 at index 1 (1 of 2 values are bad)",
+        "weights must be 0, or from 1e-100 to 1e+100, got 1e+200 at index 1"
+        " (1 of 2 values are bad)",
     ),
     (
         ([1, 1], np.array([0.5, "a"], dtype=object), [0] * 2),

@@ -8,7 +8,7 @@ import numpy as np
 
 from streamauc._check import IntArray
 from streamauc.scale import Scale
-from streamauc.storage import WideCounts
+from streamauc.storage import WideCounts, read_weighted
 
 _KINDS = ("probability", "real", "exact")
 _MAX_CLASSES = 2**16
@@ -185,10 +185,8 @@ class Reader:
                 raise ValueError("data is malformed: a count is above 2**63")
             return WideCounts(bins, counts.reshape(shape))
         reals = [np.frombuffer(self._take(8 * n_classes * n_bins), dtype="<f8") for _ in range(2)]
-        if not all(np.isfinite(column).all() and (column >= 0).all() for column in reals):
-            raise ValueError("data is malformed: a weighted count is negative or not finite")
         weights, squares = (column.astype(np.float64).reshape(shape) for column in reals)
-        return WideCounts(bins, weights, squares)
+        return read_weighted(bins, weights, squares)
 
     def _bins(self, n_bins: int, scale: Scale) -> IntArray:
         first = self.signed()

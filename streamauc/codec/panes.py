@@ -231,9 +231,7 @@ def _raw(pane: _Pane, bins: IntArray) -> WideCounts:
     if pane.form == _RAW:
         return WideCounts(bins, np.frombuffer(pane.rest, "<i8").astype(np.int64).reshape(shape))
     columns = np.frombuffer(pane.rest, "<f8").astype(np.float64).reshape(2, *shape)
-    if not (np.isfinite(columns).all() and (columns >= 0).all()):
-        raise ValueError("data is malformed: a weighted count is negative or not finite")
-    return WideCounts(bins, columns[0], columns[1])
+    return storage.read_weighted(bins, columns[0], columns[1])
 
 
 def _unpacked(runs: Sequence[_Rising]) -> list[IntArray]:

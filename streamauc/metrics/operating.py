@@ -114,9 +114,11 @@ class Confusion:
     @property
     def mcc(self) -> float:
         """Matthews' correlation of prediction and outcome; ``nan`` if either never varies."""
-        margins = (self.tp + self.fp, self.tp + self.fn, self.tn + self.fp, self.tn + self.fn)
-        # The counts are Python's: their product has no upper limit.
-        return _ratio(self.tp * self.tn - self.fp * self.fn, math.sqrt(math.prod(margins)))
+        flagged = (self.tp + self.fp) * (self.tn + self.fn)
+        positive = (self.tp + self.fn) * (self.tn + self.fp)
+        # Two roots: the product of all four margins of weights can be beyond a float64.
+        scale = math.sqrt(flagged) * math.sqrt(positive)
+        return _ratio(self.tp * self.tn - self.fp * self.fn, scale)
 
 
 def confusion_at(counts: ThresholdCounts, threshold: float) -> Confusion:
