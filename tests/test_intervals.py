@@ -20,7 +20,7 @@ from streamauc import (
     threshold_counts,
     wilson_interval,
 )
-from streamauc.metrics import intervals
+from streamauc.metrics import catalogue, intervals
 from streamauc.metrics.intervals import (
     SMALL_CLASS,
     fpr_interval,
@@ -418,3 +418,15 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
             held[method] += found.low <= 0.8 <= found.high
 
     assert all(0.92 < n / 400 < 0.985 for n in held.values()), held
+
+
+@pytest.mark.parametrize(("n_missed", "is_warned"), [(0, True), (4, True), (5, False)])
+def test_an_interval_near_an_end_says_that_it_may_cover_less(n_missed, is_warned):
+    """That of the recall, and of the precision at another class ratio, which is made of it."""
+    rows = [(1, 0.9)] * 40 + [(1, 0.1)] * n_missed + [(0, 0.9)] * 20 + [(0, 0.1)] * 30
+    counts = counts_of(rows, EXACT)
+    for found in (
+        catalogue.interval(counts, "recall", threshold=0.5),
+        catalogue.interval(counts, "precision", threshold=0.5, prevalence=0.2),
+    ):
+        assert found.note.endswith("it may cover 88 % where it says 95 %") == is_warned

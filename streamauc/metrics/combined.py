@@ -10,7 +10,7 @@ import math
 
 from streamauc import _check
 from streamauc.counts import ThresholdCounts
-from streamauc.metrics.intervals import Interval, fpr_interval, recall_interval
+from streamauc.metrics.intervals import NEAR_AN_END, Interval, fpr_interval, recall_interval
 from streamauc.metrics.operating import confusion_at
 
 
@@ -76,6 +76,8 @@ def precision_interval_at(
     if not (counts.n_pos and counts.n_neg and point.tp + point.fp):
         return Interval(math.nan, math.nan, tpr.level, "undefined: nobody is flagged")
     note = "from the ratio of Wilson's intervals (Donner & Zou 2012)"
+    if tpr.note.endswith(NEAR_AN_END) or fpr.note.endswith(NEAR_AN_END):
+        note += NEAR_AN_END
     # Of the two ratios the one that does not divide by zero; both give the same limits.
     if point.tp:
         ratio = ratio_interval(point.fpr, point.recall, fpr, tpr, note)

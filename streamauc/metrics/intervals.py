@@ -19,7 +19,7 @@ AucMethod = Literal["auto", "delong", "newcombe", "hull"]
 SMALL_CLASS = 300
 # With fewer successes or failures a Wilson interval may cover less, see the README's table.
 _FEW_HITS = 5
-_NEAR_AN_END = "Wilson; so near to an end it may cover 88 % where it says 95 %"
+NEAR_AN_END = "; so near to an end it may cover 88 % where it says 95 %"
 # Two, but that the effective size of two equal weights may round to just below.
 FEWEST = 2 - 1e-9
 
@@ -179,8 +179,8 @@ def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> 
     # Exactly 0 and 1 at the ends, where rounding may leave a trace of the other side.
     low = 0.0 if successes == 0 else centre - reach
     high = 1.0 if successes == trials else centre + reach
-    note = "Wilson" if min(successes, trials - successes) >= _FEW_HITS else _NEAR_AN_END
-    return Interval(low, high, level, note)
+    warning = "" if min(successes, trials - successes) >= _FEW_HITS else NEAR_AN_END
+    return Interval(low, high, level, "Wilson" + warning)
 
 
 def prevalence_interval(counts: ThresholdCounts, *, level: float = 0.95) -> Interval:
