@@ -75,9 +75,8 @@ class PriorShift:
         ValueError for scores outside [0, 1].
         """
         scores = Scale.probability().check(y_score)
-        with np.errstate(divide="ignore", over="ignore"):
-            odds_against = (1 - scores) / scores
-            odds_against /= self.odds_ratio
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            odds_against = (1 - scores) / (scores * self.odds_ratio)
         # Each of the rounded steps is monotone, which ``odds / (1 + odds)`` would not be.
         odds_against += 1
         return np.reciprocal(odds_against, out=odds_against)

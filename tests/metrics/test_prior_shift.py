@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import CASES, agree
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from reference import beside
 
@@ -25,6 +25,7 @@ def by_bayes(score, before, after):
 
 
 @given(st.floats(0, 1), shares, shares)
+@example(2.8e-309, 0.001953125, 0.9999989999998897)
 def test_scores_follow_bayes(score, before, after):
     """To 1e-14 of its value, worked out exactly from the two class densities."""
     found = PriorShift.between(before, after).scores([score])[0]
