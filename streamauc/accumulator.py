@@ -40,6 +40,11 @@ class Tally:
         if self._pile_bytes > max(_PILE_BYTES, 2 * self._sum_bytes):
             self._merge()
 
+    def absorb(self, other: "Tally") -> None:
+        """Add all that another tally holds, which nobody may add to afterwards."""
+        for part in other._parts():
+            self.add(part)
+
     def remove(self, part: Storage) -> None:
         """Take back counts that were added. O(size of the sum)."""
         self._pile.append(storage.negated(part))
@@ -53,8 +58,9 @@ class Tally:
         if self._answer is None:
             if len(self._pile) > 1:
                 self._pile = [storage.merge(self._pile, self.n_classes)]
-            found = self._pile if self._sum is None else [self._sum, *self._pile]
-            self._answer = tuple(ScoreHistogram(self.scale, one, self.n_classes) for one in found)
+            self._answer = tuple(
+                ScoreHistogram(self.scale, part, self.n_classes) for part in self._parts()
+            )
         return self._answer
 
     def histogram(self) -> ScoreHistogram:
@@ -77,9 +83,11 @@ class Tally:
     def _sum_bytes(self) -> int:
         return 0 if self._sum is None else self._sum.nbytes
 
+    def _parts(self) -> list[Storage]:
+        return self._pile if self._sum is None else [self._sum, *self._pile]
+
     def _merge(self) -> None:
-        parts = self._pile if self._sum is None else [self._sum, *self._pile]
-        merged = storage.merge(parts, self.n_classes)
+        merged = storage.merge(self._parts(), self.n_classes)
         self._sum = storage.compact(merged, storage.key_type(self.scale.n_bins, self.n_classes))
         self._pile = []
         self._pile_bytes = 0

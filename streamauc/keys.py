@@ -13,7 +13,7 @@ from streamauc._check import FloatArray, IntArray
 from streamauc.scale import Scale
 from streamauc.storage import DenseCounts, Integers, KeyList
 
-CHUNK = 65_536
+CHUNK = 131_072
 
 
 class KeyCoder:

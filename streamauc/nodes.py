@@ -37,6 +37,14 @@ class Level:
         at = self.panes.bisect_left(first)
         return at < len(self.panes) and self.panes.keys()[at] < stop
 
+    def take_before(self, first: int) -> list[tuple[int, Tally]]:
+        """Take away the panes before one, ascending. O(number taken x log n_panes)."""
+        keys = self.panes.keys()
+        n_taken = self.panes.bisect_left(first)
+        taken = [(index, self.panes[index]) for index in keys[:n_taken]]
+        del keys[:n_taken]
+        return taken
+
     def keeps(self, height: int, index: int) -> bool:
         """Note that a node is asked for; return whether it is worth keeping."""
         if self.hot >> (_FAN_BITS * height) == index:

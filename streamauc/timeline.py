@@ -212,12 +212,11 @@ class Timeline:
 
     def _expire(self, levels: list[Level], number: int) -> None:
         level, first = levels[number], self.first[number]
-        seconds = self.tiers[number].pane_seconds
-        while level.panes and level.panes.keys()[0] < first:
-            index, tally = level.panes.popitem(0)
-            if number + 1 < len(levels):
-                parent = index * seconds // self.tiers[number + 1].pane_seconds
-                self._inherit(levels[number + 1], parent, tally)
+        expired = level.take_before(first)
+        if number + 1 < len(levels):
+            ratio = self.tiers[number + 1].pane_seconds // self.tiers[number].pane_seconds
+            for index, tally in expired:
+                self._inherit(levels[number + 1], index // ratio, tally)
         level.drop_before(first)
 
     def _settle(self, levels: list[Level]) -> None:
@@ -249,7 +248,7 @@ class Timeline:
         if parent is None:
             parent = level.panes[index] = Tally(self.scale, level.n_classes)
             level.nodes.pop((0, index), None)  # the sum of the children, now the pane itself
-        parent.add(tally.histogram().stored)
+        parent.absorb(tally)
 
     def _parts(self, levels: list[Level], run: Run) -> list[ScoreHistogram]:
         """Return the histograms of a run, by the largest nodes that fit."""
