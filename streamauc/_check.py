@@ -26,12 +26,14 @@ def plain(value: object) -> object:
 
 def number(name: str, value: SupportsFloat) -> float:
     """Return `value` as a float, which may be ``nan`` or infinite. Text is not parsed."""
-    if not is_number(value):
-        raise TypeError(f"{name} must be a number, got {plain(value)!r}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"{name} must fit a float64, got {value!r}") from None
+    if is_number(value):
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"{name} must fit a float64, got {value!r}") from None
+        except TypeError:  # offers to become a float and then refuses, as a datetime64 does
+            pass
+    raise TypeError(f"{name} must be a number, got {plain(value)!r}")
 
 
 def is_number(value: object) -> TypeGuard[SupportsFloat]:

@@ -32,6 +32,7 @@ class _WindowMetric(BinaryMetric):
         self.window = window
         self.pos_val = pos_val
         self._events = SlidingWindow(window)
+        self._n_taken = 0
 
     def works_with(self, model: Estimator) -> bool:
         """Return whether a model gives what can be ranked."""
@@ -51,14 +52,23 @@ class _WindowMetric(BinaryMetric):
         """Take in an event. Raises ValueError for a weight that is not 1."""
         _check_weight(w)
         self._events.update(y_true == self.pos_val, self._score(y_pred))
+        self._n_taken += 1
 
     def revert(self, y_true: object, y_pred: Prediction, w: float = 1.0) -> None:
-        """Take an event back (see `SlidingWindow.retract`).
+        """Take an event back (see `SlidingWindow.retract`). O(window).
 
-        Raises ValueError if the window does not hold it.
+        Raises ValueError if the window does not hold it, or has let any event go: who reverts
+        then, such as River's `Rolling` with a longer window, would be answered about neither
+        window.
         """
         _check_weight(w)
+        if self._n_taken > self.window:
+            raise ValueError(
+                f"window must be at least as long as what reverts events, got {self.window},"
+                " which has let some go already"
+            )
         self._events.retract(y_true == self.pos_val, self._score(y_pred))
+        self._n_taken -= 1
 
     @abstractmethod
     def get(self) -> float:

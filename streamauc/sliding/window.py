@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_left, bisect_right, insort_right
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +11,7 @@ from streamauc import _check
 from streamauc.counts import ThresholdCounts, threshold_counts
 from streamauc.histogram import ScoreHistogram, check_classes
 from streamauc.scale import Scale
-from streamauc.sliding.adapting import FEW, AdaptingWindow, Kept
+from streamauc.sliding.adapting import AdaptingWindow, Kept
 from streamauc.sliding.recent import Arrivals
 from streamauc.storage import WideCounts
 
@@ -36,9 +37,9 @@ class SlidingWindow(AdaptingWindow):
       O(1) an update, O(size log size) a read.
 
     It takes a read that does not suit the form, and one more for every 2,048 events in the
-    window, to change it, so that the change pays. `size` is at most 100 million, and memory is
-    taken as events come. Not safe for threads. A copy or pickle holds the events and shares
-    nothing with the window.
+    window, up to 48, to change it, so that the change pays. `size` is at most 100 million, and
+    memory is taken as events come. Not safe for threads. A copy or pickle holds the events and
+    shares nothing with the window.
 
     >>> window = SlidingWindow(size=4)
     >>> for label, score in [(1, 0.4), (0, 0.4), (1, 0.6), (0, 0.6), (1, 0.6)]:
@@ -66,12 +67,15 @@ class SlidingWindow(AdaptingWindow):
         if type(score) is not float or score - score != 0.0:
             score = _check.finite("score", score)
         lists = self._lists
-        if label == 0:
-            label, own, other = 0, lists.neg, lists.pos
-        elif label == 1:
-            label, own, other = 1, lists.pos, lists.neg
-        else:
-            raise ValueError(_label_fault(label))
+        try:
+            if label == 0:
+                label, own, other = 0, lists.neg, lists.pos
+            elif label == 1:
+                label, own, other = 1, lists.pos, lists.neg
+            else:
+                _refuse_label(label)
+        except (TypeError, ValueError):  # of a label that does not say whether it is 0
+            _refuse_label(label)
         left = lists.left - 1
         if left < 0:
             if self._blocks is None or not self._blocks.put(label, score):
@@ -113,7 +117,7 @@ class SlidingWindow(AdaptingWindow):
         classes = check_classes(y_true, 2)
         scores = _EXACT.check(y_score)
         n = _check.same_length(y_true=classes, y_score=scores)
-        if n <= FEW:
+        if self._are_few(n):
             for label, score in zip(classes.tolist(), scores.tolist(), strict=True):
                 self.update(label, score)
         else:
@@ -128,8 +132,7 @@ class SlidingWindow(AdaptingWindow):
         already), and changes nothing. O(size), or O(size log size) after single updates.
         """
         score = _check.finite("score", score)
-        if label != 0 and label != 1:
-            raise ValueError(_label_fault(label))
+        _check_label(label)
         arrays = self._as_arrays()
         events = arrays.arrivals()
         found = np.flatnonzero((events.scores == score) & (events.labels == (label == 1)))
@@ -197,7 +200,11 @@ class SlidingWindow(AdaptingWindow):
         return type(self), (self._size,), self._events()
 
     def __setstate__(self, events: Arrivals) -> None:
-        self._begin(self._size, events)
+        """Take in events that were pickled, checked like any others."""
+        labels = check_classes(events.labels, 2).astype(np.bool_)
+        scores = _EXACT.check(events.scores)
+        _check.same_length(labels=labels, scores=scores)
+        self._begin(self._size, Arrivals(labels, scores))
 
 
 def _check_size(size: int) -> int:
@@ -210,5 +217,14 @@ def _check_size(size: int) -> int:
     return _check.integer("size", size, 1, MAX_SIZE)
 
 
-def _label_fault(label: object) -> str:
-    return f"label must be bool or 0/1, got {_check.plain(label)!r}"
+def _check_label(label: object) -> None:
+    try:
+        if label == 0 or label == 1:
+            return
+    except (TypeError, ValueError):
+        pass
+    _refuse_label(label)
+
+
+def _refuse_label(label: object) -> NoReturn:
+    raise ValueError(f"label must be bool or 0/1, got {_check.plain(label)!r}") from None

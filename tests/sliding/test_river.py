@@ -188,13 +188,31 @@ def test_revert_undoes_an_update(metric):
 
 
 def test_what_was_never_there_is_not_reverted():
-    """Nor what has left the window: an error that says so."""
+    """The other class, a score next to it: an error that says so."""
     metric = ROCAUC(window=2)
-    for y_pred in (0.25, 0.5, 0.75):
+    for y_pred in (0.5, 0.75):
         metric.update(True, y_pred)
     with pytest.raises(ValueError, match=r"event in the window, got True and 0\.25"):
         metric.revert(True, 0.25)
     assert metric._events.n_samples == 2
+
+
+@pytest.mark.parametrize("scores", [[0.5], [0.25, 0.5, 0.75]])
+@pytest.mark.parametrize("metric", OFFLINE)
+def test_nothing_is_reverted_once_something_has_left(metric, scores):
+    """A window shorter than River's `Rolling` would take back an equal, newer event instead."""
+    rolling = utils.Rolling(metric, window_size=31, window=30)
+    rows = [(number % 3 == 0, scores[number % len(scores)]) for number in range(31)]
+    for y_true, y_pred in rows:
+        rolling.update(y_true, y_pred)
+    before = rolling.get()
+    with pytest.raises(ValueError, match="at least as long as what reverts events, got 30"):
+        rolling.update(True, 0.5)
+    assert rolling.get() == before == offline(metric, rows[-30:])
+    as_long = utils.Rolling(metric, window_size=30, window=30)
+    for y_true, y_pred in rows:
+        as_long.update(y_true, y_pred)
+    assert as_long.get() == before
 
 
 @pytest.mark.parametrize("method", ["update", "revert"])

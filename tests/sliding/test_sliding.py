@@ -19,6 +19,7 @@ from streamauc.metrics import catalogue
 from streamauc.metrics.scalars import average_precision
 from streamauc.sliding import SlidingWindow, adapting, block_list, sorted_arrays, sorted_lists
 from streamauc.sliding.block_list import BlockList
+from streamauc.sliding.recent import Arrivals
 from streamauc.sliding.sorted_arrays import SortedArrays
 from streamauc.sliding.sorted_blocks import SortedBlocks
 from streamauc.sliding.sorted_lists import SortedLists
@@ -232,6 +233,21 @@ def test_a_label_is_bool_or_0_or_1_of_any_type(label, in_form):
     window._check()
 
 
+class Undecided:
+    """As pandas.NA: it does not say whether it equals anything."""
+
+    def __eq__(self, other):
+        raise TypeError("boolean value of NA is ambiguous")
+
+    def __repr__(self):
+        return "<NA>"
+
+    __hash__ = None
+
+
+MOMENT = "score must be a number, got datetime.datetime(1970, 1, 1, 0, 0, 1)"
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -246,6 +262,9 @@ def test_a_label_is_bool_or_0_or_1_of_any_type(label, in_form):
         ((math.nan, 0.5), ValueError, "label must be bool or 0/1, got nan"),
         (("1", 0.5), ValueError, "label must be bool or 0/1, got '1'"),
         ((None, 0.5), ValueError, "label must be bool or 0/1, got None"),
+        ((Undecided(), 0.5), ValueError, "label must be bool or 0/1, got <NA>"),
+        ((np.array([0, 1]), 0.5), ValueError, "label must be bool or 0/1, got array([0, 1])"),
+        ((1, np.datetime64(1, "s")), TypeError, MOMENT),
     ],
 )
 @pytest.mark.parametrize("method", ["update", "retract"])
@@ -422,6 +441,34 @@ def test_a_copy_holds_the_same_and_shares_nothing(copied, n_waiting, in_form):
     other._check()
 
 
+@pytest.mark.parametrize(
+    ("labels", "scores", "message"),
+    [
+        ([True, False], [0.5, math.nan], "y_score must be finite, got nan"),
+        ([True, False], [0.5], "must have the same length"),
+        ([True, 2], [0.5, 0.25], "y_true must"),
+        ([[True, False]], [0.5, 0.25], "must be 1-D"),
+    ],
+)
+def test_a_pickle_that_was_tampered_with_is_refused(labels, scores, message):
+    """What comes out of it is checked like any other events."""
+    window = SlidingWindow(3)
+    window.__setstate__(Arrivals(np.array([False, True, True]), np.array([0.5, 0.75, 0.25])))
+    with pytest.raises(ValueError, match=message):
+        window.__setstate__(Arrivals(np.array(labels), np.array(scores)))
+    assert window.roc_auc == 0.5
+    window._check()
+
+
+def test_few_events_are_those_that_cost_the_same_either_way():
+    """As measured, to a fifth."""
+    for n, want in {100: 17, 1_000: 24, 10_000: 40, 100_000: 50, 1_000_000: 170}.items():
+        assert adapting.few(n) == pytest.approx(want, rel=0.2)
+    found = [adapting.few(n) for n in range(5_000)]
+    assert found == sorted(found)
+    assert found[0] == 1
+
+
 def test_arrays_that_were_given_or_taken_can_be_written_to():
     """Inputs are copied, and what is handed out is the caller's."""
     y_true, y_score = stream(50)
@@ -556,4 +603,5 @@ def test_constants_are_where_the_documentation_says():
     text = inspect.getdoc(SlidingWindow)
     assert f"up to {adapting.LARGEST_LISTS:,}" in text
     assert f"for every {adapting.PATIENCE_SHARE:,} events" in text
+    assert f"up to {adapting.MOST_PATIENCE}, to change it" in text
     assert sorted_arrays._MERGED_SHARE > 1

@@ -43,7 +43,7 @@ LIMITS = {
     "lists": {
         (sorted_lists, "PUT_AT_ONCE"): 3,
         (sorted_lists, "_LONG"): 6,
-        (adapting, "FEW"): 2,
+        (adapting, "few"): lambda _: 2,
         (adapting, "MANY"): 4,
         (adapting, "MANY_SHARE"): 4,
         (adapting, "PATIENCE_SHARE"): 5,
@@ -53,13 +53,13 @@ LIMITS = {
         (sorted_blocks, "PUT_AT_ONCE"): 5,
         (block_list, "_SHORTEST"): 1,
         (sharing, "_EQUAL"): 2,
-        (adapting, "FEW"): 4,
+        (adapting, "few"): lambda _: 4,
         (adapting, "PATIENCE_SHARE"): 3,
     },
     "arrays": {
         (sorted_arrays, "_SORTED_ANEW"): 0,
         (sorted_arrays, "_MERGED_SHARE"): 1,
-        (adapting, "FEW"): 0,
+        (adapting, "few"): lambda _: 0,
     },
 }
 # A lattice of few scores, so that ties are common; both zeros, neighbours and the ends among them.
