@@ -76,9 +76,12 @@ def _with_pulse(name: str, *, quick: bool) -> Iterator[Row]:
     groups = [[beat()]]
     token = pulses.set(groups)
     suite = name
-    for row in importlib.import_module(f"benchmarks.{name}").run(quick=quick):
-        suite = row.suite
-        yield row
+    try:
+        for row in importlib.import_module(f"benchmarks.{name}").run(quick=quick):
+            suite = row.suite
+            yield row
+    except ModuleNotFoundError as error:
+        yield Row.missing(suite, f"the rest of the suite {name}", str(error))
     pulses.reset(token)
     yield pulse_row(suite, [*groups, [beat()]])
 

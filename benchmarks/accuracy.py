@@ -106,17 +106,22 @@ def _zoo(n: int, *, quick: bool) -> Iterator[Row]:
     n_inside = n_values = 0
     for population, (seed, prevalence) in product(POPULATIONS, enumerate(_PREVALENCES)):
         name = f"{population.name}, {100 * prevalence:g} % positives"
-        for peer, error in peer_errors(stream(population, n, prevalence, seed), found).items():
-            errors[peer][name] = error
-        # As many events as give enough positives, unless there is no time for that.
-        size = n if quick else max(n, round(_ENOUGH / prevalence))
-        drawn = stream(population, size, prevalence, seed)
-        auc, ap = measure(drawn)
-        errors[_OURS][name] = auc.error
-        n_inside += auc.is_inside + ap.is_inside
-        n_values += 2
-        yield _auc_row(name, drawn, auc, {each: errors[each][name] for each in errors})
-        yield Row(_SUITE, f"error of the AP, {name}", ap.error, "", detail=f"AP {ap.words}")
+        # The peers get as many events as we do; then we alone as many as give enough positives,
+        # unless there is no time for that.
+        enough = round(_ENOUGH / prevalence)
+        for size in (n,) if quick or enough <= n else (n, enough):
+            drawn = stream(population, size, prevalence, seed)
+            auc, ap = measure(drawn)
+            n_inside += auc.is_inside + ap.is_inside
+            n_values += 2
+            each: dict[str, float] = {}
+            if size == n:
+                each = peer_errors(drawn, found)
+                for rival, error in {_OURS: auc.error, **each}.items():
+                    errors[rival][name] = error
+            yield _auc_row(name, drawn, auc, each)
+            what = f"error of the AP, {name}, {drawn.n_pos:,} of them"
+            yield Row(_SUITE, what, ap.error, "", detail=f"AP {ap.words}")
     what = "exact AUC and AP of the zoo inside their bounds"
     yield Row(_SUITE, what, n_inside, f"of {n_values}", at_least=n_values)
     yield from _summary(errors)
@@ -164,15 +169,16 @@ def peer_errors(drawn: Stream, kinds: Sequence[peers.Kind]) -> dict[str, float]:
 
 
 def _auc_row(name: str, drawn: Stream, auc: Measured, errors: Mapping[str, float]) -> Row:
-    detail = f"AUC {auc.words}, {drawn.n_pos:,} positives"
+    detail = f"AUC {auc.words}"
     limit = None
     if drawn.population.has_ties:
         detail += ", ties are real"
     elif drawn.n_pos >= _ENOUGH:
         limit = _LIMIT
     for peer, error in errors.items():
-        detail += "" if peer == _OURS else f"; {peer}: {error:.1e}"
-    return Row(_SUITE, f"error of the AUC, {name}", auc.error, "", limit, detail)
+        detail += f"; {peer}: {error:.1e}"
+    what = f"error of the AUC, {name}, {drawn.n_pos:,} of them"
+    return Row(_SUITE, what, auc.error, "", limit, detail)
 
 
 def _summary(errors: _Errors) -> Iterator[Row]:

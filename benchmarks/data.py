@@ -26,6 +26,16 @@ def logistic(n: int, *, prevalence: float = 0.3, seed: int = 0) -> tuple[IntArra
     return y_true, 1 / (1 + np.exp(-logits))
 
 
+def kinds(n: int) -> dict[str, tuple[IntArray, FloatArray]]:
+    """Return the streams that speeds are asked for on, by what distinguishes them."""
+    y_true, y_score = logistic(n)
+    return {
+        "30 % positives": (y_true, y_score),
+        "1 % positives": logistic(n, prevalence=0.01),
+        "three decimals": (y_true, np.round(y_score, 3)),
+    }
+
+
 def fraud(n: int, *, seed: int = 0) -> tuple[IntArray, FloatArray]:
     """Return a stream with 1 % positives and nearly all scores close to 0."""
     rng = np.random.default_rng(seed)

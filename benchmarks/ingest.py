@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.data import FloatArray, IntArray, logistic, over
+from benchmarks.data import FloatArray, IntArray, kinds, logistic, over
 from benchmarks.timing import Row, race
 from streamauc import Monitor
 
@@ -70,7 +70,7 @@ def _in_batches(y_true: IntArray, y_score: FloatArray, times: FloatArray, size: 
 def _beside_peers(*, quick: bool) -> Iterator[Row]:
     n, rounds = (500_000, 3) if quick else (1_000_000, 11)
     found, missing = peers.sort_out(peers.BOUNDED)
-    for name, (y_true, y_score) in _streams(n).items():
+    for name, (y_true, y_score) in kinds(n).items():
         for size in _FASTER:
             what = f"batches of {size:,}, {name}"
             yield from _one_size(what, size, y_true, y_score, found, rounds)
@@ -78,21 +78,12 @@ def _beside_peers(*, quick: bool) -> Iterator[Row]:
         yield Row.missing(_SUITE, f"batches, {one.name}", one.reason)
 
 
-def _streams(n: int) -> dict[str, tuple[IntArray, FloatArray]]:
-    y_true, y_score = logistic(n)
-    return {
-        "30 % positives": (y_true, y_score),
-        "1 % positives": logistic(n, prevalence=0.01),
-        "three decimals": (y_true, np.round(y_score, 3)),
-    }
-
-
 def _one_size(
     what: str,
     size: int,
     y_true: IntArray,
     y_score: FloatArray,
-    kinds: Sequence[peers.Kind],
+    rivals: Sequence[peers.Kind],
     rounds: int,
 ) -> Iterator[Row]:
     """Yield what an event costs in a monitor and in each peer, then the ratios asked for."""
@@ -103,7 +94,7 @@ def _one_size(
         f"{_MONITOR}, 1,000 events a minute": lambda: _in_batches(y_true, y_score, minutes, size),
     }
     sizes = dict.fromkeys(runners, n)
-    for kind in kinds:
+    for kind in rivals:
         sizes[kind.name] = enough = min(n, max(size, kind.n_batched))
         runners[kind.name] = partial(_fill, kind, y_true[:enough], y_score[:enough], size)
     medians = race(runners, rounds, clock=time.process_time)
@@ -113,7 +104,7 @@ def _one_size(
             "" if name == _MONITOR else f"{cost / costs[_MONITOR]:.1f} x the monitor in a minute"
         )
         yield Row(_SUITE, f"{name}: {what}", cost, "ns/event", detail=detail)
-    theirs = {kind.name: costs[kind.name] / costs[_MONITOR] for kind in kinds}
+    theirs = {kind.name: costs[kind.name] / costs[_MONITOR] for kind in rivals}
     if theirs:
         fastest = min(theirs, key=lambda name: theirs[name])
         ratio = theirs[fastest]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from benchmarks import peers
-from benchmarks.data import logistic, over
+from benchmarks.data import FloatArray, IntArray, kinds, logistic, over
 from benchmarks.timing import Row, percentile, race
 from streamauc import Monitor
 
@@ -63,7 +63,11 @@ def _beside_empty(*, quick: bool) -> Iterator[Row]:
 
 
 def _events(n: int) -> list[Event]:
-    y_true, y_score = logistic(n)
+    return _timed_events(*logistic(n))
+
+
+def _timed_events(y_true: IntArray, y_score: FloatArray) -> list[Event]:
+    n = y_true.size
     times = over(max(1, n // 1_000), n)
     return list(zip(y_true.tolist(), y_score.tolist(), times.tolist(), strict=True))
 
@@ -74,7 +78,10 @@ def _feed(update: _Update, events: list[Event]) -> None:
 
 
 def _pauses(events: list[Event], *, polling: bool) -> list[float]:
-    """Return how long each call took, with or without a thread that polls."""
+    """Return how long each call took, with or without a thread that polls.
+
+    Garbage is collected as it comes, as in a service.
+    """
     monitor = Monitor(tiers=_TIERS, clock="event")
     done = threading.Event()
 
@@ -112,11 +119,22 @@ def _beside_peers(*, quick: bool) -> Iterator[Row]:
     for name, cost in costs.items():
         detail = "" if name == _MONITOR else f"{cost / costs[_MONITOR]:.1f} x the monitor"
         yield Row(_SUITE, f"{name}, one by one", cost, "ns/event", detail=detail)
-    if _KLL in costs:
-        ratio = costs[_MONITOR] / costs[_KLL]
-        yield Row(_SUITE, "Monitor.update beside two KLL sketches", ratio, "x", 1.0)
+    for kind in found:
+        if kind.name == _KLL:
+            yield from _beside_sketches(kind, n, rounds)
     for one in missing:
         yield Row.missing(_SUITE, f"{one.name}, one by one", one.reason)
+
+
+def _beside_sketches(kll: peers.Kind, n: int, rounds: int) -> Iterator[Row]:
+    """Yield the ratio that was asked for, on each kind of stream."""
+    for name, (y_true, y_score) in kinds(n).items():
+        events = _timed_events(y_true, y_score)
+        pairs = [(label, score) for label, score, _ in events]
+        runners = {"ours": partial(_fold, events), "theirs": partial(_feed_peer, kll, pairs)}
+        medians = race(runners, rounds, clock=time.process_time)
+        ratio = medians["ours"] / medians["theirs"]
+        yield Row(_SUITE, f"Monitor.update beside two KLL sketches, {name}", ratio, "x", 1.0)
 
 
 def _fold(events: list[Event]) -> None:

@@ -130,12 +130,12 @@ def _feed(window: SlidingWindow, events: list[Event], every: int) -> None:
     if every == 1:
         for label, score in events:
             update(label, score)
-            assert window.roc_auc != 0
+            assert window.roc_auc != -1
         return
     for start in range(0, len(events), every):
         for label, score in events[start : start + every]:
             update(label, score)
-        assert window.roc_auc != 0
+        assert window.roc_auc != -1
 
 
 def _feed_peer(peer: _Peer, events: list[Event], every: int) -> None:

@@ -4,7 +4,8 @@ import gc
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -71,6 +72,17 @@ def beat() -> Beat:
     return Beat(time.perf_counter() - wall, time.process_time() - processor)
 
 
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Keep garbage collection off, so that it falls into nobody's time."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def race(
     runners: Mapping[str, Callable[[], object]],
     rounds: int,
@@ -84,17 +96,13 @@ def race(
     """
     times: dict[str, list[float]] = {name: [] for name in runners}
     beats: list[Beat] = []
-    gc.collect()
-    gc.disable()
-    try:
+    with without_collection():
         for _ in range(rounds):
             beats.append(beat())
             for name, run in runners.items():
                 begin = clock()
                 run()
                 times[name].append(clock() - begin)
-    finally:
-        gc.enable()
     found = pulses.get()
     if found is not None:
         found.append(beats)

@@ -347,6 +347,28 @@ def test_the_yardsticks_and_the_pulse_are_there(printed):
         assert (row["value"] or 0) > 0 or row["detail"].startswith("missing: ")
 
 
+@pytest.mark.parametrize(("suite", "package"), [("metrics", "sklearn"), ("replay", "pyarrow")])
+def test_a_suite_that_lacks_a_package_says_so_and_lets_the_others_run(suite, package):
+    """What has been measured is printed, and what is missing is named."""
+    block = f"import sys; sys.modules[{package!r}] = None; sys.argv = ['benchmarks', *sys.argv[1:]]"
+    code = f"{block}; import benchmarks.__main__ as it; it.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--quick", "--json", suite],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    first, *_, last = json.loads(done.stdout)["rows"]
+    assert first["what"] == f"the rest of the suite {suite}"
+    assert first["detail"].startswith("missing: ")
+    assert package in first["detail"]
+    assert last["what"].startswith("pulse")
+
+
 def test_an_unknown_suite_is_refused_by_name():
     """A typing error ends before anything is measured, with the names that there are."""
     done = subprocess.run(
