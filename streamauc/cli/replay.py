@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
@@ -40,8 +40,17 @@ def run_replay(request: ReplayRequest) -> int:
     if request.reference is not None:
         watch = Watch.parse(request.reference, plan.zone, request.min_coverage)
     _check_extras(request)
-    with closing(_counting(request, scale, plan)) as replay:
+    with _undisturbed(request), closing(_counting(request, scale, plan)) as replay:
         return _run(request, replay, shown, watch)
+
+
+def _undisturbed(request: ReplayRequest) -> AbstractContextManager[None]:
+    """Keep other runs from counting the same files into a store."""
+    if request.store is None:
+        return nullcontext()
+    from streamauc.cli.alone import alone
+
+    return alone(request.files)
 
 
 def _run(

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from streamauc.cli.alone import alone
 from streamauc.cli.app import app
 from streamauc.cli.heads import Head, Likeness
 from streamauc.store import Store
@@ -265,6 +266,28 @@ def test_files_of_one_run_that_are_the_same(tmp_path):
     assert f"copy.csv begins as {path}" in refused(path, copy, *store)
     assert n_samples(path, copy, *store, "--alike", "count")[0] == 2_000
     assert n_samples(path, copy, *store)[0] == 2_000
+
+
+def test_two_runs_at_once_do_not_count_the_same_rows(tmp_path):
+    """Both would begin where the last one ended; the second is told to wait for the first."""
+    path = write(tmp_path / "log.csv", lines(1_000))
+    store = ("--store", tmp_path / "m.db")
+    with alone([str(path), str(path)]):
+        assert "log.csv is being counted by another run" in refused(path, *store)
+        assert offline(path)
+    assert n_samples(path, *store)[0] == 1_000
+
+    command = [sys.executable, "-m", "streamauc", "replay", str(path), "--series", "model=y"]
+    runs = [
+        subprocess.Popen(
+            [*command, *map(str, store)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(4)
+    ]
+    codes = [one.wait(60) for one in runs]
+    assert set(codes) <= {0, 2}
+    code, out, _ = run(path, *store, "--series", "model=y", "--format", "json")
+    assert (code, json.loads(out)["all"]["n_samples"]) == (0, 1_000)
 
 
 def test_files_that_share_only_the_names_of_their_columns_are_different(tmp_path):
