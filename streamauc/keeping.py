@@ -76,11 +76,12 @@ class KeepingRecorder(PredictionRecorder):
 
         When this returns, it is on disk. `position` says by name how far the sources of all
         events have been read (a file's offset, a topic's offsets), anything that JSON can say; it
-        is written in the same transaction, and `Store.position` gives it back. Once a position
-        has been given, nothing that came after it is written before the next one: not by the
-        thread, a poll, on exit or on closing. So whoever reads on from the stored position after
-        a crash counts each event once; to be sure of the first ones too, begin with
-        ``flush(position=...)`` of where reading starts.
+        is written in the same transaction, and `Store.position` gives it back. With
+        ``positions=True``, or once a position has been given, nothing is written without the next
+        one: not by the thread, a poll, on exit or on closing, nor by a flush that has none. So
+        whoever reads on from the stored position after a crash counts each event once. Without
+        ``positions=True`` what came before the first position may have been written without it,
+        and be counted twice then.
 
         With a store raises TimeoutError when others hold it locked for too long, or another
         OSError; then everything is kept, and the next flush writes it, with its position.
@@ -103,7 +104,7 @@ class KeepingRecorder(PredictionRecorder):
         try:
             self._take(self._stored)
             is_silent = time.monotonic() > self._written_at + _BEAT_SECONDS
-            self._write(self._stored, is_due=is_beat and is_silent and not self._closed)
+            self._write_unasked(self._stored, is_due=is_beat and is_silent and not self._closed)
         finally:
             self._flush_lock.release()
 
@@ -123,9 +124,14 @@ class KeepingRecorder(PredictionRecorder):
             self._fold_all()
             ledger.take()
 
+    def _write_unasked(self, ledger: "StoredLedger", *, is_due: bool = False) -> None:
+        """Write what waits, but where only `flush` is to write what it left behind."""
+        if self._storing is not None and not self._storing.is_manual:
+            ledger.seal(None)
+        self._write(ledger, is_due=is_due)
+
     def _write(self, ledger: "StoredLedger", *, is_due: bool = False) -> None:
-        """Write what is to be written by now; with the lock of whoever flushes."""
-        ledger.seal(None)
+        """Write what is sealed by now; with the lock of whoever flushes."""
         try:
             # After its end a writer has nothing to do with what becomes of predictions.
             if is_due or ledger.is_ready or (not self._closed and ledger.is_overdue()):
@@ -139,17 +145,22 @@ class KeepingRecorder(PredictionRecorder):
     def close(self) -> None:
         """Write or count everything that waits and refuse what comes later; polls still answer.
 
-        Raises as `flush` does. Then what waits is tried again by the thread, on exit, and by
-        closing once more.
+        With ``flush_seconds=math.inf``, and without a position where they are needed, what came
+        after the last `flush` is not written, and the log says so. Raises as `flush` does. Then
+        what waits is tried again by the thread, on exit, and by closing once more.
         """
         self._closed = True
         self._refresh_limit()
-        self.flush()
+        if self._stored is None:
+            self.flush()
+            return
+        with self._flush_lock:
+            self._take(self._stored)
+            self._write_unasked(self._stored)
         if self._flusher is not None:
             self._flusher.stop()
-        if self._stored is not None:
-            with self._flush_lock:
-                self._stored.close()
+        with self._flush_lock:
+            self._stored.close()
 
     @contextmanager
     def _answering(self) -> Iterator[Ledger]:
@@ -176,6 +187,6 @@ class KeepingRecorder(PredictionRecorder):
         if self._storing is not None and self._storing.is_manual:
             return
         try:
-            self._write(ledger)
+            self._write_unasked(ledger)
         except (OSError, RuntimeError) as error:
             _LOG.debug("a poll could not write what waits: %s", error)

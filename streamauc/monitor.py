@@ -39,6 +39,13 @@ class Monitor(KeepingRecorder):
     * `label_ttl`: how long after its prediction a label is waited for; for ever unless set.
     * `max_pending`, `max_early`, `max_resolved`: how many predictions may wait for their label,
       labels for their prediction, and keys be remembered after that; oldest out first.
+    * `store`, `series`: where to keep the counts, a `Store` or its path, and the labels of the
+      series there; in memory unless given.
+    * `flush_seconds`: how often a thread writes. With ``math.inf`` only `flush` writes: there is
+      no thread, and polls, the exit and `close` leave what waits.
+    * `flush_on_sigterm`: let SIGTERM write what waits before it does what it did before.
+    * `max_unwritten`: how many predictions and labels may wait to be written.
+    * `positions`: write nothing without the position of its source, see `flush`.
 
     Many threads may write and poll: writers don't wait, a poll sees whole updates only, and
     every update that returned before the poll began. Up to 262,144 events and 64 batches wait
@@ -54,13 +61,16 @@ class Monitor(KeepingRecorder):
         """Add everything that another monitor counted. O(total size of its panes).
 
         Both must have the same tiers, and the other a scale at least as fine. The other is
-        left as it is. Raises ValueError otherwise.
+        left as it is. Raises ValueError otherwise. With a store it is written at once and without
+        a position, so it is a ValueError where `positions` were asked for.
         """
         self._check_open()
         if other is self:
             raise ValueError("other must be another monitor, got this one")
         if self._storing is not None and self._storing.is_same(other._storing):
             raise ValueError("other must be of another series, got one that shares all counts")
+        if self._storing is not None and self._storing.needs_positions:
+            raise ValueError("merge writes without a position, which positions=True rules out")
         state = other.state()
         parts = rebinned(state, self.scale, self.tiers)
         with self._answering() as ledger:
@@ -149,6 +159,7 @@ class Monitor(KeepingRecorder):
             series=storing.series,
             flush_seconds=storing.flush_seconds,
             max_unwritten=storing.max_unwritten,
+            positions=storing.needs_positions,
         )
         return reopened, (make, storing.opener(), self._flush_on_sigterm)
 

@@ -69,6 +69,7 @@ class Recorder:
         flush_seconds: Duration = 5.0,
         flush_on_sigterm: bool = False,
         max_unwritten: int = 1_000_000,
+        positions: bool = False,
     ) -> None:
         if bad not in ("raise", "skip"):
             raise ValueError(f"bad must be 'raise' or 'skip', got {bad!r}")
@@ -99,11 +100,14 @@ class Recorder:
         if store is not None or series is not None:
             from streamauc import storing  # who has no store needs no database
 
-            self._storing = storing.Storing.checked(store, series, flush_seconds, max_unwritten)
+            self._storing = storing.Storing.checked(
+                store, series, flush_seconds, max_unwritten, needs_positions=positions
+            )
             self._check_key = storing.check_key
         self._closed = False
-        if flush_on_sigterm and self._storing is None:
-            raise ValueError("flush_on_sigterm must stand with a store, got none")
+        for name, is_given in (("flush_on_sigterm", flush_on_sigterm), ("positions", positions)):
+            if is_given and self._storing is None:
+                raise ValueError(f"{name} must stand with a store, got none")
         self._flush_on_sigterm = flush_on_sigterm
         self._start_empty()
         _recorders.add(self)

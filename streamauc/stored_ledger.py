@@ -45,6 +45,8 @@ class StoredLedger(Ledger):
         series: StoredSeries,
         bounds: JoinBounds,
         max_unwritten: int,
+        *,
+        needs_positions: bool,
     ) -> None:
         super().__init__(counter, clock, spans)
         self._store = store
@@ -54,9 +56,10 @@ class StoredLedger(Ledger):
         self._max_unwritten = max_unwritten
         self._writer = f"{os.getpid()}-{os.urandom(6).hex()}"
         self._has_written = False
+        self._has_counted = False  # a writer that only tells that it lives has not
         self._origin = origin_of(store, series)
         self._unwritten = self._nothing()
-        self._backlog = Backlog(self._nothing)
+        self._backlog = Backlog(self._nothing, needs_positions=needs_positions)
         self._latest = -math.inf  # what time the store tells
         self._seen = -1  # the change after which it told that
         self._told = ""
@@ -153,7 +156,12 @@ class StoredLedger(Ledger):
             _LOG.debug("%s", error)  # whoever writes or answers will raise it
 
     def seal(self, positions: Positions | None) -> None:
-        """Let be written what has come by now; not without positions if there ever were any."""
+        """Let be written what has come by now; not without positions if they are needed."""
+        if positions is not None and self._has_counted and not self._backlog.needs_positions:
+            _LOG.warning(
+                "events were written before the first position: after a crash in between they"
+                " would be counted twice; pass positions=True to the monitor"
+            )
         self._backlog.seal(positions)
 
     @property
@@ -200,6 +208,7 @@ class StoredLedger(Ledger):
             self._put(batch, change, unwritten)
             self._backlog.commit(number)
         self._backlog.end()
+        self._has_counted |= not unwritten.is_nothing
         self._has_written, self._seen = True, change.row.change
 
     def roll_up(self) -> None:
@@ -268,13 +277,18 @@ class StoredLedger(Ledger):
 
     def _tell_of_rest(self) -> None:
         rest = self._backlog.rest
-        if rest is not None:
-            _LOG.warning(
-                "what came after the last position was not written: %d events, %d predictions and"
-                " labels; read them again from that position",
-                rest.tallies.counts["accepted"],
-                rest.n_keyed,
-            )
+        if rest is None:
+            return
+        last, advice = "flush", "with flush_seconds=inf only flush writes"
+        if self._backlog.needs_positions:
+            last, advice = "position", "read them again from that position"
+        _LOG.warning(
+            "what came after the last %s was not written: %d events, %d predictions and labels; %s",
+            last,
+            rest.tallies.counts["accepted"],
+            rest.n_keyed,
+            advice,
+        )
 
     def _wall(self) -> float:
         """Return the time by which others see when this writer wrote last."""

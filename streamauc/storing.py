@@ -29,10 +29,11 @@ class Storing:
     series: dict[str, str]
     flush_seconds: float
     max_unwritten: int
+    needs_positions: bool
 
     @property
     def is_manual(self) -> bool:
-        """Whether nothing is written but by `flush`, so that counts go with their position."""
+        """Whether nothing is written but by `flush`: not by a thread, a poll or a close."""
         return math.isinf(self.flush_seconds)
 
     @classmethod
@@ -42,6 +43,8 @@ class Storing:
         series: Mapping[str, str] | None,
         flush_seconds: Duration,
         max_unwritten: int,
+        *,
+        needs_positions: bool,
     ) -> "Storing":
         """Return settings as they were given. Raises ValueError or TypeError for bad ones."""
         if store is None or series is None:
@@ -50,7 +53,7 @@ class Storing:
         seconds = duration("flush_seconds", flush_seconds)
         most = _check.integer("max_unwritten", max_unwritten, 1)
         found = store if isinstance(store, Store) else Store(store)
-        return cls(found, dict(series), seconds, most)
+        return cls(found, dict(series), seconds, most, needs_positions)
 
     def ledger(
         self,
@@ -73,7 +76,16 @@ class Storing:
                 self.series, counter.scale, spans, classes, event_clock=is_event
             )
             _check_classes(series, classes)
-        ledger = StoredLedger(counter, clock, spans, self.store, series, bounds, self.max_unwritten)
+        ledger = StoredLedger(
+            counter,
+            clock,
+            spans,
+            self.store,
+            series,
+            bounds,
+            self.max_unwritten,
+            needs_positions=self.needs_positions,
+        )
         if parent is None:
             ledger.join_in()
         return ledger

@@ -50,6 +50,9 @@ class Unwritten:
 class Backlog:
     """What has been taken in and is not known to be on disk; needs the lock of whoever writes.
 
+    With `needs_positions` nothing is written without one from the beginning, otherwise from the
+    first one on.
+
     * `tried`: what was to be written when a commit failed. Whether it was written after all, the
       next transaction finds out by the number of the try.
     * `ready`: what the next transaction is to write besides.
@@ -60,13 +63,13 @@ class Backlog:
     its counts are bounded however long writing fails.
     """
 
-    def __init__(self, new: Callable[[], Unwritten]) -> None:
+    def __init__(self, new: Callable[[], Unwritten], *, needs_positions: bool = False) -> None:
         self._new = new
         self._tried: Unwritten | None = None
         self._number = 0
         self._ready: Unwritten | None = None
         self._rest: Unwritten | None = None
-        self._has_positions = False
+        self._needs_positions = needs_positions
         self.n_keyed = 0
 
     def _parts(self) -> Iterator[Unwritten]:
@@ -81,6 +84,11 @@ class Backlog:
     def is_ready(self) -> bool:
         """Whether something may be written now."""
         return self._tried is not None or self._ready is not None
+
+    @property
+    def needs_positions(self) -> bool:
+        """Whether nothing is written any more without a position."""
+        return self._needs_positions
 
     @property
     def rest(self) -> Unwritten | None:
@@ -114,12 +122,12 @@ class Backlog:
         self._count()
 
     def seal(self, positions: Positions | None) -> None:
-        """Let what has come be written: with positions, or without if there never were any."""
+        """Let what has come be written: with positions, or without if none are needed."""
         if positions is not None:
-            self._has_positions = True
+            self._needs_positions = True
             self._rest = self._new() if self._rest is None else self._rest
             self._rest.positions |= positions
-        if self._rest is not None and (positions is not None or not self._has_positions):
+        if self._rest is not None and (positions is not None or not self._needs_positions):
             self._ready, self._rest = _joined(self._ready, self._rest), None
 
     def begin(self, number: int) -> Unwritten:

@@ -3,6 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
+import typer
+
+from streamauc.cli.storing.app import app as store_app
 from streamauc.metrics import catalogue
 from streamauc.metrics.intervals import SMALL_CLASS
 
@@ -31,3 +35,9 @@ def test_there_are_two_commands_on_one_line_each():
     assert len(commands) == 2
     assert "streamauc demo" in commands[0]
     assert "pytest" in commands[1]
+
+
+@pytest.mark.parametrize("command", typer.main.get_command(store_app).commands)
+def test_the_commands_for_a_store_are_named(command):
+    """Each with a line of its own, and the file it works on."""
+    assert re.search(rf"^\| `store {command} \S+.*` \| \S", README, re.MULTILINE)

@@ -36,6 +36,14 @@ class ScaleKind(StrEnum):
     EXACT = "exact"
 
 
+class Alike(StrEnum):
+    """What to do with a file that begins as one that was counted under another name."""
+
+    REFUSE = "refuse"
+    CONTINUE = "continue"
+    COUNT = "count"
+
+
 class Format(StrEnum):
     """How the result is printed."""
 
@@ -197,6 +205,15 @@ def replay(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
+    alike: Annotated[
+        Alike,
+        typer.Option(
+            help="With --store: what to do with a file that begins as one counted under another"
+            " name. refuse: nothing; continue: it is the same, count the rows after those; count:"
+            " it is another stream.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = Alike.REFUSE,
     min_coverage: Annotated[
         float,
         typer.Option(
@@ -276,6 +293,7 @@ def replay(
                 min_coverage=min_coverage,
                 store=store,
                 series=tuple(series or ()),
+                alike=alike.value,
                 metrics=metrics,
                 verify=verify,
                 output=output.value,

@@ -34,10 +34,18 @@ class Counting:
         self.n_unknown = 0
         self.bad_reasons: dict[str, int] = {}
         self.timeless = False
+        self.notes: list[str] = []
         self.monitor: Monitor | None = None
         self.pane_seconds = 1
         self._sample: list[FloatArray] = []
         self._n_sampled = 0
+
+    def skips(self) -> dict[str, int]:
+        """Return how many rows at the beginning of which file have been counted before."""
+        return {}
+
+    def close(self) -> None:
+        """End the counting; answers may be asked for until then."""
 
     def take(self, batch: EventBatch) -> None:
         """Count one batch."""

@@ -1,20 +1,20 @@
 """``replay --store``: counts go into a store, each row once, however often the run is killed."""
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from streamauc import _time
 from streamauc.cli.counting import Counting
+from streamauc.cli.heads import Head, Likeness
 from streamauc.cli.plan import TimePlan
-from streamauc.cli.reading import EventBatch
+from streamauc.cli.reading import CUT, EventBatch
 from streamauc.monitor import Monitor
 from streamauc.scale import Scale
 from streamauc.store import Store, StoredSeries
 from streamauc.store.documents import Json
 
-# So many bytes at the beginning of a file tell it from another one of the same name.
-_HEAD_BYTES = 65_536
+_PREFIX = "replay "
 
 
 def parse_labels(texts: Sequence[str]) -> dict[str, str]:
@@ -34,7 +34,9 @@ class StoredCounting(Counting):
     """Counts batches into a store, with how far each file has been read in the same transaction.
 
     So a run that was killed goes on where the last transaction ended, and a file that has grown
-    is read on from its old end.
+    is read on from its old end. A file that begins as one that was counted under another name
+    is refused, unless `alike` says what it is: to be gone on with (``"continue"``), or another
+    stream (``"count"``).
     """
 
     def __init__(
@@ -45,19 +47,32 @@ class StoredCounting(Counting):
         store: Store,
         labels: dict[str, str],
         files: Sequence[str],
-        keep_rows: bool = False,
+        alike: str = "refuse",
     ) -> None:
-        super().__init__(scale, plan, keep_rows=keep_rows)
+        super().__init__(scale, plan)
         self._store = store
         self._labels = labels
-        self._heads = {file: _Head.of(file) for file in files}
-        self.notes: list[str] = []
-        self.n_before = 0
+        self._alike = alike
+        self._heads = {file: Head.of(file) for file in files}
+        _check_different(files)
+        self._positions = _read_positions(store, self._suffix)
+        self._former: dict[str, dict[str, Json]] = {}
         known = _known_series(store, labels)
         if known is not None:
-            self.scale = known.scale
-            self.pane_seconds = known.tiers[0].pane_seconds
+            self._take_settings(known)
             self.monitor = self._open(known)
+
+    def _take_settings(self, known: StoredSeries) -> None:
+        """Let counts be as those that the series has, and say so where others were asked for."""
+        if self.scale != known.scale:
+            self.notes.append(
+                f"counted on the scale of the series, {known.scale!r}, not on {self.scale!r}"
+            )
+        self.scale = known.scale
+        self.pane_seconds = known.tiers[0].pane_seconds
+        pane = self.plan.pane
+        if pane is not None and _time.duration("pane", pane) != self.pane_seconds:
+            self.notes.append(f"counted in the panes of the series, {self.pane_seconds} s")
 
     def _open(self, known: StoredSeries | None) -> Monitor:
         tiers = ((self.pane_seconds, math.inf),)
@@ -67,35 +82,102 @@ class StoredCounting(Counting):
             clock="event",
             store=self._store,
             series=self._labels,
-            flush_seconds=math.inf,  # nothing is written without its position
+            flush_seconds=math.inf,  # each batch is flushed, with its position
+            positions=True,
         )
 
-    def skips(self) -> dict[str, int]:
-        """Return how many rows at the beginning of which file have been counted before."""
-        found = {}
-        for file, head in self._heads.items():
-            n_rows = self._counted(file, head)
-            if n_rows:
-                found[file] = n_rows
-                self.n_before += n_rows
-                self.notes.append(f"{file}: {n_rows:,} rows have been counted before")
-        return found
+    def close(self) -> None:
+        """Write down that this writer has ended, and close the store."""
+        with self._store:
+            if self.monitor is not None:
+                self.monitor.close()
 
-    def _counted(self, file: str, head: "_Head") -> int:
-        position = self._store.position(self._position_name(file))
-        if not isinstance(position, dict):
-            return 0
-        if not head.continues(position):
+    def skips(self) -> dict[str, int]:
+        """Return how many rows at the beginning of which file have been counted before.
+
+        Raises ValueError for a file of which that is not certain.
+        """
+        return {file: self._counted(file, head) for file, head in self._heads.items()}
+
+    def _counted(self, file: str, head: Head) -> int:
+        known = self._positions.get(self._position_name(file))
+        if known is None:
+            return self._counted_elsewhere(file, head)
+        n_rows, likeness = _n_rows(known), head.beside(known)
+        if likeness is Likeness.SAME:
+            self._note_before(file, n_rows)
+            return n_rows
+        if likeness is Likeness.CUT and self._alike != "count":
+            raise ValueError(f"{file} must hold {n_rows:,} rows: {CUT}")
+        self._former[file] = {self._former_name(file, known): known}
+        n_rows = self._counted_elsewhere(file, head)
+        if not n_rows:
             self.notes.append(
                 f"{file} is not the file that was counted before: counted from its beginning"
             )
+        return n_rows
+
+    def _note_before(self, file: str, n_rows: int) -> None:
+        if n_rows:
+            self.notes.append(f"{file}: {n_rows:,} rows have been counted before")
+
+    def _counted_elsewhere(self, file: str, head: Head) -> int:
+        """Return how many rows of a file have been counted under another name.
+
+        Raises ValueError where there are some, and it was not said what to do with them.
+        """
+        if self._alike == "count":
             return 0
-        n_rows = position.get("rows")
-        return n_rows if isinstance(n_rows, int) else 0
+        twin = self._twin(head)
+        if twin is None:
+            self._check_beside_others(file, head)
+            return 0
+        other, n_rows = twin
+        if self._alike == "refuse":
+            raise ValueError(
+                f"{file} begins as {other}, of which {n_rows:,} rows have been counted; --alike"
+                " continue counts what comes after them, --alike count all of it, as another"
+                " stream"
+            )
+        self._note_before(f"{file} begins as {other}", n_rows)
+        return n_rows
+
+    def _twin(self, head: Head) -> tuple[str, int] | None:
+        """Return under which name a file has been counted furthest, and how many rows of it."""
+        alike = [
+            (_n_rows(position), name)
+            for name, position in self._positions.items()
+            if _n_rows(position) and head.beside(position) is not Likeness.OTHER
+        ]
+        if not alike:
+            return None
+        n_rows, name = max(alike)
+        return name.removeprefix(_PREFIX).removesuffix(self._suffix), n_rows
+
+    def _check_beside_others(self, file: str, head: Head) -> None:
+        """Raise ValueError for a file that begins as one that is counted before it."""
+        for other, known in self._heads.items():
+            if other == file:
+                return
+            both = (head.beside(known.to_dict()), known.beside(head.to_dict()))
+            if head.has_rows and known.has_rows and set(both) != {Likeness.OTHER}:
+                raise ValueError(
+                    f"{file} begins as {other}, so its rows would be counted twice;"
+                    " --alike count says that it is another stream"
+                )
+
+    @property
+    def _suffix(self) -> str:
+        labels = ",".join(f"{name}={value}" for name, value in sorted(self._labels.items()))
+        return f" into {labels}"
 
     def _position_name(self, file: str) -> str:
-        labels = ",".join(f"{name}={value}" for name, value in sorted(self._labels.items()))
-        return f"replay {Path(file).absolute()} into {labels}"
+        return f"{_PREFIX}{Path(file).absolute()}{self._suffix}"
+
+    def _former_name(self, file: str, position: Mapping[str, Json]) -> str:
+        """Return the name of the position of a file whose name another one has got."""
+        digest = str(position.get("head"))[:12]
+        return f"{_PREFIX}{Path(file).absolute()} ({digest}){self._suffix}"
 
     def take(self, batch: EventBatch) -> None:
         """Count one batch, and write it down with how far it reaches."""
@@ -104,7 +186,8 @@ class StoredCounting(Counting):
         super().take(batch)
         if self.monitor is not None:
             position: Json = {"rows": batch.n_done, **self._heads[batch.file].to_dict()}
-            self.monitor.flush({self._position_name(batch.file): position})
+            former = self._former.get(batch.file, {})
+            self.monitor.flush({self._position_name(batch.file): position, **former})
 
     def _make(self) -> Monitor:
         return self._open(None)
@@ -115,36 +198,27 @@ class StoredCounting(Counting):
             yield None
 
 
-class _Head:
-    """The beginning of a file, by which it is told from another."""
+def _read_positions(store: Store, suffix: str) -> dict[str, dict[str, Json]]:
+    """Return how far each file has been read into a series."""
+    return {
+        name: position
+        for name, position in store.positions().items()
+        if name.startswith(_PREFIX) and name.endswith(suffix) and isinstance(position, dict)
+    }
 
-    def __init__(self, size: int, digest: str, file: str) -> None:
-        self._size = size
-        self._digest = digest
-        self._file = file
 
-    @classmethod
-    def of(cls, file: str, size: int = _HEAD_BYTES) -> "_Head":
-        """Return the first `size` bytes of a file. Raises ValueError for standard input."""
-        if file == "-":
-            raise ValueError("--store must read files, got standard input, which can't be resumed")
-        with Path(file).open("rb") as opened:
-            data = opened.read(size)
-        return cls(len(data), hashlib.sha256(data).hexdigest(), file)
+def _n_rows(position: Mapping[str, Json]) -> int:
+    n_rows = position.get("rows")
+    return n_rows if isinstance(n_rows, int) else 0
 
-    def to_dict(self) -> dict[str, Json]:
-        """Return plain values for JSON."""
-        return {"head_bytes": self._size, "head": self._digest}
 
-    def continues(self, position: Mapping[str, object]) -> bool:
-        """Return whether the file begins as one did of which a position was kept."""
-        size = position.get("head_bytes")
-        if not isinstance(size, int) or not 0 <= size <= _HEAD_BYTES:
-            return False
-        return _Head.of(self._file, size).to_dict() == {
-            "head_bytes": size,
-            "head": position.get("head"),
-        }
+def _check_different(files: Sequence[str]) -> None:
+    seen: set[Path] = set()
+    for file in files:
+        path = Path(file).resolve()
+        if path in seen:
+            raise ValueError(f"--store must be given each file once, got {file} again")
+        seen.add(path)
 
 
 def _known_series(store: Store, labels: dict[str, str]) -> StoredSeries | None:

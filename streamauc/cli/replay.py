@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
@@ -39,10 +40,28 @@ def run_replay(request: ReplayRequest) -> int:
     if request.reference is not None:
         watch = Watch.parse(request.reference, plan.zone, request.min_coverage)
     _check_extras(request)
+    with _undisturbed(request), closing(_counting(request, scale, plan)) as replay:
+        return _run(request, replay, shown, watch)
+
+
+def _undisturbed(request: ReplayRequest) -> AbstractContextManager[None]:
+    """Keep other runs from counting the same files into a store."""
+    if request.store is None:
+        return nullcontext()
+    from streamauc.cli.alone import alone
+
+    return alone(request.files)
+
+
+def _run(
+    request: ReplayRequest, replay: Counting, shown: Sequence[Shown], watch: Watch | None
+) -> int:
+    """Read the files and print what was counted; return the exit code."""
     notices = Notices()
-    replay, skips = _counting(request, scale, plan, notices)
+    skips = replay.skips()
+    notices.say_all(replay.notes)
     with (
-        open_events(request.files, request.read_options(scale), skips) as events,
+        open_events(request.files, request.read_options(replay.scale), skips) as events,
         reading_progress(events) as progress,
     ):
         for batch in events:
@@ -55,15 +74,13 @@ def run_replay(request: ReplayRequest) -> int:
     return _finish(request, replay, events, shown, notices, watch)
 
 
-def _counting(
-    request: ReplayRequest, scale: Scale, plan: TimePlan, notices: Notices
-) -> tuple[Counting, dict[str, int]]:
-    """Return what counts, and how many rows of which file it has counted before."""
+def _counting(request: ReplayRequest, scale: Scale, plan: TimePlan) -> Counting:
+    """Return what counts, in memory or into a store."""
     if request.store is None:
         if request.series:
             raise ValueError("--series must stand with --store, which it is a series of")
         make = Counting if request.label_time is None else TimedCounting
-        return make(scale, plan, keep_rows=request.verify), {}
+        return make(scale, plan, keep_rows=request.verify)
     from streamauc.cli.into_store import StoredCounting, parse_labels
     from streamauc.store import Store
 
@@ -71,17 +88,22 @@ def _counting(
     for option, is_given in (
         ("--label-time", request.label_time is not None),
         ("--verify", request.verify),
+        # What they leave out would be taken for counted by the next run.
+        ("--start", request.start is not None),
+        ("--end", request.end is not None),
     ):
         if is_given:
             raise ValueError(f"{option} can't be used with --store")
     if not labels:
         raise ValueError("--store needs --series NAME=VALUE, e.g. --series model=fraud")
-    replay = StoredCounting(
-        scale, plan, store=Store(request.store), labels=labels, files=request.files
+    return StoredCounting(
+        scale,
+        plan,
+        store=Store(request.store),
+        labels=labels,
+        files=request.files,
+        alike=request.alike,
     )
-    skips = replay.skips()
-    notices.say_all(replay.notes)
-    return replay, skips
 
 
 def _check_extras(request: ReplayRequest) -> None:
@@ -149,7 +171,8 @@ def _say_what_was_left_out(
 ) -> None:
     if replay.n_pending:
         rows = "1 row" if replay.n_pending == 1 else f"{replay.n_pending:,} rows"
-        notices.say(f"{rows} pending: their label is not known yet")
+        again = "" if request.store is None else "; the store's next run will not read them again"
+        notices.say(f"{rows} pending: their label is not known yet{again}")
     if replay.n_unknown:
         labels = "1 label" if replay.n_unknown == 1 else f"{replay.n_unknown:,} labels"
         notices.say(f"{labels} not used: they became known after the last event, or --end")

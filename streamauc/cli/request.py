@@ -33,6 +33,7 @@ class ReplayRequest:
     reference: str | None = None
     store: Path | None = None
     series: tuple[str, ...] = ()
+    alike: str = "refuse"
     min_coverage: float = 0.95
     metrics: str | None = None
     verify: bool = False

@@ -13,6 +13,7 @@ import threading
 import weakref
 
 from streamauc import _fork
+from streamauc.store.opening import Stamp
 
 Identity = tuple[int, int]  # device and inode
 
@@ -27,6 +28,7 @@ class Connections:
         self.writer: sqlite3.Connection | None = None
         self.others: set[sqlite3.Connection] = set()
         self.identity: Identity | None = None
+        self.still: Stamp | None = None  # of a file that the reader reads without locks
         self.generation = 0
         self._patience = patience
         self._held: list[threading.RLock] = []
@@ -39,7 +41,7 @@ class Connections:
             if connection is not None:
                 connection.close()
         self.others.clear()
-        self.reader = self.writer = None
+        self.reader = self.writer = self.still = None
 
     @property
     def is_stranded(self) -> bool:
@@ -67,7 +69,7 @@ class Connections:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         if left and self.identity is not None:
             _REGISTRY.stranded.add(self.identity)
-        self.others, self.reader, self.writer = set(), None, None
+        self.others, self.reader, self.writer, self.still = set(), None, None, None
         self.reading, self.writing, self._held = threading.RLock(), threading.RLock(), []
         self.generation += 1
 

@@ -129,6 +129,7 @@ class Database:
             generation = self.generation
             try:
                 yield connection
+                self._check_still()
             finally:
                 if generation == self.generation:
                     opening.roll_back(connection)
@@ -142,19 +143,18 @@ class Database:
         self._check_open()
         with self._translated():
             with self._held(self._own.reading):
-                reader = self._own.reader
+                reader = self._reader() if self.read_only else self._own.reader
                 # With the lock in hand, a transaction that is open is one around this call.
                 is_within = reader is not None and reader.in_transaction
             if reader is not None and is_within:
                 yield reader
                 return
-            found = opening.connect(
-                self.path, busy_seconds=self._busy_seconds, read_only=self.read_only
-            )
+            found = self._connection(read_only=self.read_only)
             self._own.others.add(found)
             try:
                 opening.begin(found, "BEGIN", self._until())
                 yield found
+                self._check_still()
             finally:
                 self._own.others.discard(found)
                 found.close()
@@ -205,14 +205,44 @@ class Database:
     def _reader(self) -> sqlite3.Connection:
         self._check_open()
         own = self._own
+        if own.reader is not None and not own.reader.in_transaction and self._is_stale():
+            own.reader.close()  # it would go on showing what it has read once
+            own.reader, own.still = None, None
         if own.reader is None:
-            own.reader = self._connected(read_only=self.read_only)
+            own.reader = self._readable() if self.read_only else self._connected(read_only=False)
         return own.reader
 
-    def _connected(self, *, read_only: bool) -> sqlite3.Connection:
-        connection = opening.connect(
-            self.path, busy_seconds=self._busy_seconds, read_only=read_only
+    def _readable(self) -> sqlite3.Connection:
+        """Return a connection that reads; without locks where there is no room for them."""
+        try:
+            return self._connected(read_only=True)
+        except sqlite3.OperationalError as error:
+            if not opening.may_be_still(error, self.path):
+                raise
+        self._own.still = opening.stamp(self.path)
+        return self._connected(read_only=True)
+
+    def _is_stale(self) -> bool:
+        """Whether somebody has written to a file that is read without locks."""
+        still = self._own.still
+        return still is not None and still != opening.stamp(self.path)
+
+    def _check_still(self) -> None:
+        if self._is_stale():
+            raise BlockingIOError(
+                errno.EAGAIN, "the store was written to while it was read; read again", self._name
+            )
+
+    def _connection(self, *, read_only: bool) -> sqlite3.Connection:
+        return opening.connect(
+            self.path,
+            busy_seconds=self._busy_seconds,
+            read_only=read_only,
+            is_still=self._own.still is not None,
         )
+
+    def _connected(self, *, read_only: bool) -> sqlite3.Connection:
+        connection = self._connection(read_only=read_only)
         try:
             opening.prepare(
                 connection, self.path, self._schema, read_only=read_only, until=self._until()

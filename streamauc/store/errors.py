@@ -97,11 +97,20 @@ def busy(path: str, busy_seconds: float) -> TimeoutError:
 def _of_the_system(error: sqlite3.Error, kind: int, path: str) -> OSError:
     if kind == sqlite3.SQLITE_FULL:
         return OSError(errno.ENOSPC, "the store can't grow: its disk or its limit is full", path)
+    if error.sqlite_errorcode == sqlite3.SQLITE_READONLY_DIRECTORY:
+        return _no_log(path)
     if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return PermissionError(errno.EACCES, f"the store can't be written to: {error}", path)
     if kind == sqlite3.SQLITE_CANTOPEN:
         return _unreachable(error, path)
     return OSError(errno.EIO, f"the store can't be read or written: {error}", path)
+
+
+def _no_log(path: str) -> PermissionError:
+    parent = Path(path).absolute().parent
+    return PermissionError(
+        errno.EACCES, f"the store's log can't be opened: {parent} must be writable too", path
+    )
 
 
 def _unreachable(error: sqlite3.Error, path: str) -> OSError:
@@ -110,6 +119,8 @@ def _unreachable(error: sqlite3.Error, path: str) -> OSError:
         return FileNotFoundError(errno.ENOENT, "the store's directory does not exist", str(parent))
     if Path(path).is_dir():
         return IsADirectoryError(errno.EISDIR, "the store must be a file", path)
+    if os.access(path, os.R_OK) and not os.access(parent, os.W_OK):
+        return _no_log(path)
     if not os.access(parent, os.W_OK) or (Path(path).exists() and not os.access(path, os.R_OK)):
         return PermissionError(errno.EACCES, f"the store can't be opened: {error}", path)
     return OSError(errno.EIO, f"the store can't be opened: {error}", path)

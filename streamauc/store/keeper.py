@@ -25,6 +25,7 @@ from streamauc.store.repair import repair
 from streamauc.store.series import StoredSeries
 from streamauc.store.verify import Report, verify
 from streamauc.tiers import Tier, TierSpec
+from streamauc.window import Window
 
 _MIRROR_BYTES = 2**28
 
@@ -163,17 +164,18 @@ class Store:
     def reference(
         self,
         name: str,
-        histogram: ScoreHistogram | None = None,
+        histogram: Window | ScoreHistogram | None = None,
         *,
         start: float | None = None,
         end: float | None = None,
         replace: bool = False,
         at: float | None = None,
     ) -> StoredReference:
-        """Return the reference of that name; with a histogram, save it under the name first.
+        """Return the reference of that name; with a window or histogram, save it first.
 
-        `start` and `end` tell the span that it fills, `at` when it is saved, now unless given.
-        Raises ValueError for an unknown name, and for one that is taken unless `replace`.
+        A window brings its span; of a histogram `start` and `end` tell it, in seconds since the
+        epoch. `at` is when it is saved, now unless given. Raises ValueError for an unknown name,
+        and for one that is taken unless `replace`.
         """
         if histogram is None:
             found = self.load(references.KIND, name)

@@ -1,6 +1,7 @@
 """Opening a file: what it must be, and how an empty or an older one becomes a store."""
 
 import errno
+import os
 import sqlite3
 import time
 from pathlib import Path
@@ -13,17 +14,48 @@ _LOG_BYTES = 2**24
 _PAUSE = 0.01
 
 
-def connect(path: Path, *, busy_seconds: float, read_only: bool) -> sqlite3.Connection:
-    """Return a connection to a file, made if it is missing and may be written to."""
+# The file's size and time, and the size of its log; another one means that somebody has written.
+Stamp = tuple[int, int, int]
+
+
+def connect(
+    path: Path, *, busy_seconds: float, read_only: bool, is_still: bool = False
+) -> sqlite3.Connection:
+    """Return a connection to a file, made if it is missing and may be written to.
+
+    One that `is_still` is read without locks, which take a log and so a directory to write to;
+    see `stamp`.
+    """
     if read_only and not path.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no store to read", str(path))
-    mode = "ro" if read_only else "rwc"
+    mode = ("ro&immutable=1" if is_still else "ro") if read_only else "rwc"
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
         timeout=busy_seconds,
         isolation_level=None,
         check_same_thread=False,
+    )
+
+
+def stamp(path: Path) -> Stamp:
+    """Return what changes when somebody writes to a file, which is read without locks."""
+    found, log = path.stat(), path.with_name(path.name + "-wal")
+    return found.st_size, found.st_mtime_ns, log.stat().st_size if log.exists() else 0
+
+
+def may_be_still(error: sqlite3.OperationalError, path: Path) -> bool:
+    """Return whether a file can't be read only for want of a log, and has none with anything in it.
+
+    Then nobody writes to it, or whoever does has just begun.
+    """
+    code = error.sqlite_errorcode
+    is_want = code == sqlite3.SQLITE_READONLY_DIRECTORY or code & 0xFF == sqlite3.SQLITE_CANTOPEN
+    return (
+        is_want
+        and os.access(path, os.R_OK)
+        and not os.access(path.parent, os.W_OK)
+        and stamp(path)[2] == 0
     )
 
 

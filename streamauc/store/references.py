@@ -7,6 +7,7 @@ from streamauc.histogram import ScoreHistogram
 from streamauc.store.change import Batch
 from streamauc.store.documents import Document
 from streamauc.store.errors import DamageError, Place
+from streamauc.window import Window
 
 KIND = "reference"
 
@@ -54,8 +55,26 @@ def loads(document: Document) -> StoredReference:
 
 
 def made(
-    name: str, histogram: ScoreHistogram, start: float | None, end: float | None, at: float
+    name: str,
+    counted: Window | ScoreHistogram,
+    start: float | None,
+    end: float | None,
+    at: float,
 ) -> StoredReference:
-    """Return a reference whose ends may not be known."""
+    """Return a reference, with a window's own span or one of which the ends may not be known.
+
+    Raises TypeError for anything else, and for a window with another span.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a reference must be text, got {name!r}")
+    if isinstance(counted, Window):
+        if start is not None or end is not None:
+            raise TypeError(f"start and end are the window's own, got {start!r} and {end!r}")
+        return StoredReference(name, counted.histogram, counted.start, counted.end, at)
+    if not isinstance(counted, ScoreHistogram):
+        raise TypeError(
+            "what is saved as a reference must be a Window or a ScoreHistogram,"
+            f" got {type(counted).__name__}"
+        )
     low, high = (math.nan if moment is None else float(moment) for moment in (start, end))
-    return StoredReference(name, histogram, low, high, at)
+    return StoredReference(name, counted, low, high, at)

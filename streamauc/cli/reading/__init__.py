@@ -2,6 +2,14 @@
 
 from streamauc.cli.reading.batches import BadRowError, EventBatch
 from streamauc.cli.reading.options import Columns, ReadOptions
-from streamauc.cli.reading.stream import EventStream, open_events
+from streamauc.cli.reading.stream import CUT, EventStream, open_events
 
-__all__ = ["BadRowError", "Columns", "EventBatch", "EventStream", "ReadOptions", "open_events"]
+__all__ = [
+    "CUT",
+    "BadRowError",
+    "Columns",
+    "EventBatch",
+    "EventStream",
+    "ReadOptions",
+    "open_events",
+]

@@ -18,13 +18,20 @@ from streamauc.cli.reading.rows import RowChecker
 from streamauc.cli.reading.sniff import detect_format
 from streamauc.cli.reading.source import Source, input_name, input_size, naming
 
+# What a file is that has lost rows which were counted.
+CUT = (
+    "they have been counted before, and it has been cut since; put the rows that were added to it"
+    " into a file of their own"
+)
+
 
 def open_events(
     paths: Sequence[str], options: ReadOptions, skip: Mapping[str, int] | None = None
 ) -> "EventStream":
     """Open files (``-`` is standard input) for reading as events.
 
-    `skip` says how many rows at the beginning of which file to leave out, unread. The first file
+    `skip` says how many rows at the beginning of which file to leave out, unread; one that has
+    fewer is a ValueError, for what was added to it can't be told from them. The first file
     is opened at once, so that its columns are known. Raises `OSError` for a file that cannot be
     opened and `ValueError` for one that cannot be understood; both name the file.
     """
@@ -129,6 +136,10 @@ class EventStream:
                 rest = chunk.skip(n_skipped) if n_skipped else chunk
                 batch = checker.check(rest, self._reader.decimal)
                 yield replace(batch, file=self._source.name, n_done=n_done)
+        if n_done < to_skip:
+            raise ValueError(
+                f"{self._source.name} must hold {to_skip:,} rows, got {n_done:,}: {CUT}"
+            )
 
 
 def open_reader(
