@@ -125,9 +125,8 @@ class KeepingRecorder(PredictionRecorder):
             ledger.take()
 
     def _write_unasked(self, ledger: "StoredLedger", *, is_due: bool = False) -> None:
-        """Write what waits, but where only `flush` is to write what it left behind."""
-        if self._storing is not None and not self._storing.is_manual:
-            ledger.seal(None)
+        """Write what waits, but what needs a position and has none."""
+        ledger.seal(None)
         self._write(ledger, is_due=is_due)
 
     def _write(self, ledger: "StoredLedger", *, is_due: bool = False) -> None:
@@ -145,9 +144,9 @@ class KeepingRecorder(PredictionRecorder):
     def close(self) -> None:
         """Write or count everything that waits and refuse what comes later; polls still answer.
 
-        With ``flush_seconds=math.inf``, and without a position where they are needed, what came
-        after the last `flush` is not written, and the log says so. Raises as `flush` does. Then
-        what waits is tried again by the thread, on exit, and by closing once more.
+        Where positions are needed, what came after the last one is not written, and the log says
+        so. Raises as `flush` does. Then what waits is tried again by the thread, on exit, and by
+        closing once more.
         """
         self._closed = True
         self._refresh_limit()

@@ -41,8 +41,8 @@ class Monitor(KeepingRecorder):
       labels for their prediction, and keys be remembered after that; oldest out first.
     * `store`, `series`: where to keep the counts, a `Store` or its path, and the labels of the
       series there; in memory unless given.
-    * `flush_seconds`: how often a thread writes. With ``math.inf`` only `flush` writes: there is
-      no thread, and polls, the exit and `close` leave what waits.
+    * `flush_seconds`: how often a thread writes. With ``math.inf`` only `flush` and `close` do:
+      there is no thread, and polls and the exit leave what waits.
     * `flush_on_sigterm`: let SIGTERM write what waits before it does what it did before.
     * `max_unwritten`: how many predictions and labels may wait to be written.
     * `positions`: write nothing without the position of its source, see `flush`.

@@ -279,15 +279,11 @@ class StoredLedger(Ledger):
         rest = self._backlog.rest
         if rest is None:
             return
-        last, advice = "flush", "with flush_seconds=inf only flush writes"
-        if self._backlog.needs_positions:
-            last, advice = "position", "read them again from that position"
         _LOG.warning(
-            "what came after the last %s was not written: %d events, %d predictions and labels; %s",
-            last,
+            "what came after the last position was not written: %d events, %d predictions and"
+            " labels; read them again from that position",
             rest.tallies.counts["accepted"],
             rest.n_keyed,
-            advice,
         )
 
     def _wall(self) -> float:

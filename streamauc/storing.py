@@ -33,7 +33,7 @@ class Storing:
 
     @property
     def is_manual(self) -> bool:
-        """Whether nothing is written but by `flush`: not by a thread, a poll or a close."""
+        """Whether nothing is written but by `flush` and `close`: not by a thread or a poll."""
         return math.isinf(self.flush_seconds)
 
     @classmethod

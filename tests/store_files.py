@@ -1,6 +1,7 @@
 """Stores for the tests of ``streamauc store``: made through monitors, and looked at whole."""
 
 import json
+import math
 import zlib
 
 import numpy as np
@@ -25,8 +26,8 @@ def run(*arguments):
 
 
 def monitor(path, now=NOW, **settings):
-    """Return a monitor of the series model=fraud, unless told, written when asked and closed."""
-    usual = {"series": {"model": "fraud"}, "clock": lambda: now, "flush_seconds": 10_000}
+    """Return a monitor of the series model=fraud, unless told, which writes only when asked."""
+    usual = {"series": {"model": "fraud"}, "clock": lambda: now, "flush_seconds": math.inf}
     return Monitor(store=path, **{**usual, **settings})
 
 

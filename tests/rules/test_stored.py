@@ -331,7 +331,7 @@ def test_each_pane_is_read_once_whatever_the_rules_ask(tmp_path, monkeypatch):
                 clock="event",
                 store=store,
                 series={"model": name},
-                flush_seconds=10_000,
+                flush_seconds=float("inf"),
             ) as monitor:
                 times = np.arange(n_minutes * 4) * 15.0
                 monitor.update_many(times % 60 > 20, times % 7 / 7, times)

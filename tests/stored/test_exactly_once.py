@@ -118,7 +118,6 @@ LAST = {
 @pytest.mark.parametrize(
     "settings",
     [
-        {"flush_seconds": math.inf},
         {"positions": True},
         {"positions": True, "flush_seconds": 0.01},
         {"positions": True, "flush_seconds": math.inf},
@@ -150,7 +149,7 @@ def test_three_runs_of_which_two_fail(path):
     for crash_at in (500, 700, None):
         with Store(path) as store:
             start = store.position("source") or 0
-        with suppress(RuntimeError), stored(path, flush_seconds=math.inf) as monitor:
+        with suppress(RuntimeError), stored(path, positions=True) as monitor:
             for k in rows(start, crash_at):
                 monitor.update(k % 2, 0.5, float(k))
                 if (k + 1) % 400 == 0:
@@ -161,7 +160,7 @@ def test_three_runs_of_which_two_fail(path):
 
 def test_a_flush_without_position_writes_until_there_is_one(path):
     """But not where positions are needed from the beginning."""
-    for settings, n_events in (({"flush_seconds": math.inf}, 1), ({"positions": True}, 1)):
+    for settings, n_events in (({}, 1), ({"positions": True}, 1)):
         monitor = stored(path, **settings)
         monitor.update(1, 0.5, 0.0)
         monitor.flush()
@@ -190,10 +189,9 @@ def test_who_gives_positions_in_time_is_not(path, caplog, settings):
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize("settings", [{"flush_seconds": math.inf}, {"positions": True}], ids=str)
-def test_a_close_tells_what_it_leaves(path, caplog, settings):
+def test_a_close_tells_what_it_leaves(path, caplog):
     """Whoever never gives a position does not lose events silently."""
-    monitor = stored(path, **settings)
+    monitor = stored(path, positions=True)
     monitor.update(1, 0.5, 0.0)
     with caplog.at_level(logging.WARNING, "streamauc"):
         monitor.close()
