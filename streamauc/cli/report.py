@@ -101,7 +101,10 @@ def choose_metrics(metrics: str | None, thresholds: Sequence[float]) -> list[Sho
             specs = [name]
         # The usual table has to fit a screen: of precision and recall only the value is shown.
         roomy = metrics is not None or name not in ("precision", "recall")
-        shown += [Shown(spec, *catalogue.parse(spec), with_interval=roomy) for spec in specs]
+        found = [Shown(spec, *catalogue.parse(spec), with_interval=roomy) for spec in specs]
+        for one in found:
+            catalogue.check(one.metric.name, **one.params)
+        shown += found
     return shown
 
 

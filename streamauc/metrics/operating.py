@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamauc._check import finite
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.scalars import Bounds
 
 
@@ -107,7 +107,7 @@ class Confusion:
 
         0 when nobody is flagged and there are positives, though precision is undefined there.
         """
-        square = finite("beta", beta) ** 2
+        square = parameters.beta(beta) ** 2
         hits = (1 + square) * self.tp
         return _ratio(hits, hits + square * self.fn + self.fp)
 
@@ -127,9 +127,7 @@ def confusion_at(counts: ThresholdCounts, threshold: float) -> Confusion:
     A threshold inside a bin that holds samples is moved down to the bin's edge, see
     `Confusion`. Raises ValueError for ``nan``; ``inf`` flags nobody, ``-inf`` everybody.
     """
-    requested = float(threshold)
-    if math.isnan(requested):
-        raise ValueError("threshold must be a number, got nan")
+    requested = parameters.threshold(threshold)
     # Rows up to `above` hold exactly the samples of bins that begin at or above the threshold.
     above = int(np.searchsorted(-counts.thresholds, -requested, side="right")) - 1
     above = max(above, 0)

@@ -12,9 +12,9 @@ from typing import Self
 
 import numpy as np
 
-from streamauc import _check
 from streamauc._check import FloatArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.scalars import Bounds
 
 
@@ -112,13 +112,7 @@ class Region:
                 f" {_named(min_fpr=min_fpr, max_fpr=max_fpr, min_tpr=min_tpr, max_tpr=max_tpr)}"
             )
         kind, low, high = ("tpr", min_tpr, max_tpr) if of_tpr else ("fpr", min_fpr, max_fpr)
-        start = 0.0 if low is None else _check.finite(f"min_{kind}", low)
-        stop = 1.0 if high is None else _check.finite(f"max_{kind}", high)
-        if not 0 <= start < 1:
-            raise ValueError(f"min_{kind} must be in [0, 1), got {start!r}")
-        if not start < stop <= 1:
-            raise ValueError(f"max_{kind} must be in ({start!r}, 1], got {stop!r}")
-        return cls(start, stop, of_tpr)
+        return cls(*parameters.region(kind, low, high), of_tpr)
 
     @property
     def width(self) -> float:

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from streamauc.counts import threshold_counts
-from streamauc.histogram import ScoreHistogram
 from streamauc.metrics import catalogue
 from streamauc.rules.problems import nearest
-from streamauc.scale import Scale
 
 Kind = Literal["metric", "comparison", "health"]
 PARAMETERS = catalogue.PARAMETERS
@@ -116,5 +113,4 @@ def parse(text: str) -> tuple[Definition, dict[str, float]]:
 def check(definition: Definition, params: Mapping[str, float]) -> None:
     """Raise ValueError for parameters that the metric refuses; its message begins with the name."""
     if definition.kind == "metric":
-        empty = threshold_counts(ScoreHistogram.empty(Scale.exact()))
-        catalogue.value(empty, definition.name, **params)
+        catalogue.check(definition.name, **params)

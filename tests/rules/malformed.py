@@ -2,6 +2,8 @@
 
 # Line 6 is the first free one of each.
 METRIC = '[[rule]]\nalert = "low"\nmetric = "roc_auc"\nwindow = "1h"\nbelow = 0.8\n'
+AREA = '[[rule]]\nalert = "low"\nmetric = "partial_roc_auc"\nwindow = "1h"\nbelow = 0.8\n'
+GROUPED = AREA.replace("partial_roc_auc", "brier_reliability")
 PRECISION = '[[rule]]\nalert = "low"\nmetric = "precision@0.5"\nwindow = "1h"\nbelow = 0.8\n'
 COMPARED = '[[rule]]\nalert = "worse"\nmetric = "roc_auc_difference"\nwindow = "1h"\nbelow = -0.1\n'
 AGE = '[[rule]]\nalert = "silent"\nmetric = "newest_event_age"\nabove = "5m"\n\n'
@@ -124,6 +126,11 @@ _ON_OTHERS = [  # (base, appended, key, part)
     (PRECISION, "threshold = 0.7", "threshold", "must be given once"),
     (PRECISION, "prevalence = 0", "prevalence", "prevalence must be in (0, 1), got 0.0"),
     (PRECISION, "prevalence = 1.2", "prevalence", "in (0, 1)"),
+    (PRECISION, "prevalence = 1e-200", "prevalence", "prevalence must be in [1e-12, 1 - 1e-12]"),
+    (AREA, "max_fpr = 1e-300", "max_fpr", "max_fpr must be at least 1e-09 more than min_fpr"),
+    (AREA, "min_fpr = 0.9999999999", "min_fpr", "min_fpr must be at most 1 - 1e-09, got 0.9999"),
+    (GROUPED, "n_groups = 2.5", "n_groups", "n_groups must be a whole number, got 2.5"),
+    (GROUPED, "n_groups = inf", "n_groups", "n_groups must be a finite number"),
     (PRECISION, "beta = 1", "beta", "takes none"),
     (COMPARED, "", "reference", "reference is missing", 1),
     (COMPARED, "reference = 7", "reference", "text that is not empty, got 7"),

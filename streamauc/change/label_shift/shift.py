@@ -149,7 +149,7 @@ def label_shift(
     """
     known, scores = aligned(reference, current)
     check_independent(reference, current, independent=independent)
-    level = _check.fraction("level", level)
+    level = _check.level(level)
     if n_groups is not None:
         n_groups = _check.integer("n_groups", n_groups, 2)
     blank = _blank(known, scores, level)

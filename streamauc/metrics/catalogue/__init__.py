@@ -10,7 +10,9 @@ import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from streamauc.counts import ThresholdCounts
+from streamauc import _check
+from streamauc.counts import ThresholdCounts, threshold_counts
+from streamauc.histogram import ScoreHistogram
 from streamauc.metrics.catalogue.entry import (
     Direction,
     IntervalFunction,
@@ -21,6 +23,7 @@ from streamauc.metrics.catalogue.entry import (
 )
 from streamauc.metrics.intervals import Interval
 from streamauc.metrics.scalars import Bounds
+from streamauc.scale import Scale
 
 __all__ = [
     "METRICS",
@@ -33,6 +36,7 @@ __all__ = [
     "Params",
     "UnknownMetricError",
     "bounds",
+    "check",
     "find",
     "interval",
     "main_parameter",
@@ -139,8 +143,12 @@ def main_parameter(parameters: Sequence[str]) -> str:
 def value(counts: ThresholdCounts, name: str, **params: float) -> float:
     """Return a metric by name; ``nan`` where it is undefined."""
     metric = find(name)
-    _check_parameters(metric, params)
-    return metric.function(counts, params)
+    return metric.function(counts, _checked(metric, params))
+
+
+def check(name: str, **params: float) -> None:
+    """Raise ValueError or TypeError for parameters with which no value can be asked for."""
+    value(threshold_counts(ScoreHistogram.empty(Scale.exact())), name, **params)
 
 
 def interval(
@@ -151,11 +159,12 @@ def interval(
     Raises ValueError for a number of events, which has none.
     """
     metric = find(name)
-    _check_parameters(metric, params)
+    params, level = _checked(metric, params), _check.level(level)
     if metric.interval is not None:
         return metric.interval(counts, level, params)
     if metric.unit == "events":
         raise ValueError(f"metric must be one with an interval, got {name!r}")
+    metric.function(counts, params)  # raises for wrong ones, also where nothing is to be drawn
     # Loaded here, as nearly nobody needs it.
     from streamauc.metrics.bootstrap import bootstrap_interval
 
@@ -165,7 +174,7 @@ def interval(
 def bounds(counts: ThresholdCounts, name: str, **params: float) -> Bounds:
     """Return what binning leaves open of a metric. Raises ValueError if it has no bounds."""
     metric = find(name)
-    _check_parameters(metric, params)
+    params = _checked(metric, params)
     if metric.bounds is None:
         raise ValueError(f"metric must be one with bounds, got {name!r}")
     return metric.bounds(counts, params)
@@ -196,13 +205,15 @@ def reason(counts: ThresholdCounts, name: str, **params: float) -> str | None:
     return "nothing_flagged" if "flagged" in needs else "no_variation"
 
 
-def _check_parameters(metric: Metric, params: Params) -> None:
+def _checked(metric: Metric, params: Params) -> dict[str, float]:
+    """Return parameters that a metric takes as floats. Raises ValueError and TypeError."""
     missing = [name for name in metric.parameters if name not in params]
     extra = [name for name in params if name not in metric.parameters + metric.optional]
     if missing:
         raise ValueError(f"metric {metric.name!r} needs {missing[0]}=")
     if extra:
         raise ValueError(f"metric {metric.name!r} takes no {extra[0]}=")
+    return {name: _check.number(name, given) for name, given in params.items()}
 
 
 def table() -> str:

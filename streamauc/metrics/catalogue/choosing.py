@@ -1,6 +1,7 @@
 """Entries: what flagging costs, and what the best threshold would reach."""
 
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.best import BestThreshold, best_threshold
 from streamauc.metrics.best_criteria import CriterionName
 from streamauc.metrics.catalogue.entry import Metric, Need, Params
@@ -26,7 +27,7 @@ def _lowest(counts: ThresholdCounts, params: Params) -> float:
 
 
 def _lowest_interval(counts: ThresholdCounts, level: float, params: Params) -> Interval:
-    share = params.get("prevalence")
+    share = parameters.prevalence(params["prevalence"]) if "prevalence" in params else None
     return lowest_mean_cost_interval(counts, _matrix(params), prevalence=share, level=level)
 
 

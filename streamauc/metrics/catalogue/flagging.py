@@ -104,7 +104,7 @@ ENTRIES = (
         summary="mean of precision and recall that weighs recall beta times as much",
         unit="share",
         better="higher",
-        needs=("positives",),
+        needs=("positives", "flagged"),  # with a beta of 0 it is the precision
         function=_f_beta,
         parameters=("threshold", "beta"),
     ),
