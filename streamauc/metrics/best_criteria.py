@@ -78,7 +78,7 @@ def _mccs(counts: ThresholdCounts) -> FloatArray:
     unflagged = ((counts.n_pos - counts.tps) + (counts.n_neg - counts.fps)).astype(np.float64)
     factor = np.sqrt(_ratios(counts.n_pos, flagged)) * np.sqrt(_ratios(counts.n_neg, unflagged))
     factor *= _informedness(counts)
-    return factor
+    return np.clip(factor, -1.0, 1.0, out=factor)
 
 
 def _closeness(counts: ThresholdCounts) -> FloatArray:

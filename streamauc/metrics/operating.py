@@ -116,9 +116,12 @@ class Confusion:
         """Matthews' correlation of prediction and outcome; ``nan`` if either never varies."""
         flagged = (self.tp + self.fp) * (self.tn + self.fn)
         positive = (self.tp + self.fn) * (self.tn + self.fp)
-        # Two roots: the product of all four margins of weights can be beyond a float64.
-        scale = math.sqrt(flagged) * math.sqrt(positive)
-        return _ratio(self.tp * self.tn - self.fp * self.fn, scale)
+        if not (flagged and positive):
+            return math.nan
+        # In ratios: the product of all four margins of weights can be beyond a float64, and
+        # these are exactly 1 where every event is judged rightly, or every one wrongly.
+        slope = (self.tp * self.tn - self.fp * self.fn) / positive
+        return max(min(slope / math.sqrt(flagged / positive), 1.0), -1.0)
 
 
 def confusion_at(counts: ThresholdCounts, threshold: float) -> Confusion:

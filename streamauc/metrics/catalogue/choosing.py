@@ -4,7 +4,7 @@ from streamauc.counts import ThresholdCounts
 from streamauc.metrics import parameters
 from streamauc.metrics.best import BestThreshold, best_threshold
 from streamauc.metrics.best_criteria import CriterionName
-from streamauc.metrics.catalogue.entry import Metric, Need, Params
+from streamauc.metrics.catalogue.entry import ANY, SHARE, SIGNED, Metric, Need, Params
 from streamauc.metrics.cost_interval import lowest_mean_cost, lowest_mean_cost_interval
 from streamauc.metrics.costs import CostMatrix, mean_cost
 from streamauc.metrics.intervals import Interval
@@ -49,6 +49,8 @@ def _best(name: CriterionName, summary: str, needs: tuple[Need, ...]) -> Metric:
         unit="share",
         better="higher",
         needs=needs,
+        # No threshold of a score that ranks backwards may have a correlation of 0 or more.
+        within=SIGNED if name == "mcc" else SHARE,
         function=lambda counts, params: best_threshold(counts, by=name, **params).value,
         reason=lambda counts, params: best_threshold(counts, by=name, **params).reason,
         optional=("prevalence",),
@@ -78,6 +80,7 @@ ENTRIES = (
         better="lower",
         needs=("samples",),
         function=_mean_cost,
+        within=ANY,
         parameters=("threshold", *_COSTS),
         optional=_MORE_COSTS,
     ),
@@ -88,6 +91,7 @@ ENTRIES = (
         better="lower",
         needs=("samples",),
         function=_lowest,
+        within=ANY,
         interval=_lowest_interval,
         parameters=_COSTS,
         optional=_MORE_COSTS,

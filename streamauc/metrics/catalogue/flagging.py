@@ -5,6 +5,7 @@ from dataclasses import replace
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import combined, intervals
 from streamauc.metrics.catalogue.entry import (
+    SIGNED,
     Direction,
     IntervalFunction,
     Metric,
@@ -97,7 +98,10 @@ ENTRIES = (
         "higher",
         ("positives", "negatives"),
     ),
-    _rate("informedness", "recall + specificity - 1", "higher", ("positives", "negatives")),
+    replace(
+        _rate("informedness", "recall + specificity - 1", "higher", ("positives", "negatives")),
+        within=SIGNED,
+    ),
     _rate("f1", "harmonic mean of precision and recall", "higher", ("positives",)),
     Metric(
         name="f_beta",
@@ -108,5 +112,8 @@ ENTRIES = (
         function=_f_beta,
         parameters=("threshold", "beta"),
     ),
-    _rate("mcc", "correlation of prediction and outcome", "higher", ("positives", "negatives")),
+    replace(
+        _rate("mcc", "correlation of prediction and outcome", "higher", ("positives", "negatives")),
+        within=SIGNED,
+    ),
 )

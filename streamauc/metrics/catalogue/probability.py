@@ -6,6 +6,7 @@ from typing import Literal
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import calibration, parameters, probability
 from streamauc.metrics.catalogue.entry import (
+    AMOUNT,
     BoundsFunction,
     Direction,
     Metric,
@@ -82,6 +83,7 @@ ENTRIES = (
         better="lower",
         needs=("samples",),
         function=plain(probability.log_loss),
+        within=AMOUNT,
         bounds=plain_bounds(probability.log_loss_bounds),
         reason=_fault,
         of_order=False,
