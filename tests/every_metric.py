@@ -28,7 +28,9 @@ OPTIONAL = {
         )
     },
     "mean_cost": [{"tp": -5.0, "tn": 0.5}, {"prevalence": 0.1}],
+    "total_cost": [{"tp": -5.0, "tn": 0.5}],
     "lowest_mean_cost": [{"tp": -5.0, "tn": 0.5}, {"prevalence": 0.1}],
+    "lowest_mean_cost_threshold": [{"tp": -5.0, "tn": 0.5}, {"prevalence": 0.1}],
 }
 
 

@@ -27,6 +27,7 @@ _WORDS = {
     "nothing_flagged": "no event scored at or above the threshold",
     "no_variation": "prediction or outcome never varies",
     "infeasible": "no threshold keeps the limits",
+    "flag_nobody": "no threshold is better than to flag nobody",
     "not_probabilities": "the scores are no probabilities",
     "too_few": "fewer than two of a class: no interval",
     "warming_up": "begins before the first event",

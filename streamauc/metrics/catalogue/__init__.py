@@ -28,6 +28,7 @@ from streamauc.scale import Scale
 __all__ = [
     "METRICS",
     "PARAMETERS",
+    "REASONS",
     "Direction",
     "IntervalFunction",
     "Metric",
@@ -53,8 +54,10 @@ _NAMES = {
     "curves": "gini ks_statistic roc_hull_auc pr_area h_measure gain lift",
     "flagging": "precision recall fpr fnr specificity npv alert_rate accuracy balanced_accuracy"
     " informedness f1 f_beta mcc",
-    "choosing": "mean_cost lowest_mean_cost best_f1 best_mcc best_informedness recall_at_fpr"
-    " recall_at_precision recall_at_alert_rate",
+    "choosing": "mean_cost total_cost lowest_mean_cost best_f1 best_f_beta best_mcc"
+    " best_informedness closest_to_corner recall_at_fpr recall_at_precision recall_at_alert_rate",
+    "thresholds": "best_f1_threshold best_f_beta_threshold best_mcc_threshold"
+    " best_informedness_threshold ks_threshold lowest_mean_cost_threshold",
     "probability": "brier_score brier_reliability brier_resolution brier_uncertainty log_loss"
     " expected_calibration_error",
 }
@@ -68,6 +71,19 @@ PARAMETERS = (
     *("min_precision", "max_alert_rate"),
     *("share", "severity_ratio", "n_groups"),
 )
+
+
+# Why a value is ``nan``, and what that means.
+REASONS = {
+    "empty": "there are no events",
+    "no_positives": "there are no positives",
+    "no_negatives": "there are no negatives",
+    "nothing_flagged": "no score is at or above the threshold",
+    "no_variation": "predictions or outcomes are all the same",
+    "infeasible": "no threshold keeps the limits",
+    "flag_nobody": "no threshold is better than to flag nobody",
+    "not_probabilities": "the scores are no probabilities",
+}
 
 
 class _Catalogue(Mapping[str, Metric]):
@@ -183,9 +199,7 @@ def bounds(counts: ThresholdCounts, name: str, **params: float) -> Bounds:
 def reason(counts: ThresholdCounts, name: str, **params: float) -> str | None:
     """Return why a metric is ``nan``, or None if it is not.
 
-    One of ``empty``, ``no_positives``, ``no_negatives``, ``nothing_flagged``, ``no_variation``
-    (of the predictions or the outcomes), ``infeasible`` (no threshold keeps the limits) and
-    ``not_probabilities`` (the scores are not).
+    One of `REASONS`, which says what each means.
     """
     if not math.isnan(value(counts, name, **params)):
         return None
