@@ -143,10 +143,12 @@ def _drawn(window: ScoreHistogram, base: float, rounds: int) -> Iterator[Row]:
         max(3, rounds // 4),
     )
     auc = times["auc"]
-    detail = f"{times['bootstrap'] * 1e3:.0f} ms; {times['bootstrap'] / auc:,.0f} x the AUC of"
-    detail += f" ready counts, {auc * 1e6:.0f} us"
-    ratio = times["bootstrap"] / base
-    yield Row(_SUITE, "1,000 resamples of the AUC", ratio, "x roc_auc_score of 10,000", 300, detail)
+    drawn, what = times["bootstrap"], "1,000 resamples of the AUC by"
+    detail = f"{drawn * 1e3:.0f} ms"
+    name = f"{what} the AUC of raw scores"  # the asked limit is beside a user's AUC
+    yield Row(_SUITE, name, drawn / base, "x roc_auc_score of 10,000", 300, detail)
+    detail = f"of which one takes {auc * 1e6:.0f} us"
+    yield Row(_SUITE, f"{what} the AUC of ready counts", drawn / auc, "x roc_auc", detail=detail)
     detail = f"{times['em'] * 1e6:.0f} us; with its interval and test"
     detail += f" {times['label_shift'] * 1e6:.0f} us"
     ratio = times["em"] / auc

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _CHUNK = 32_768
+HIGHEST_LEVEL = 0.999999999999
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -67,6 +68,14 @@ def fraction(name: str, value: SupportsFloat) -> float:
     found = finite(name, value)
     if not 0 < found < 1:
         raise ValueError(f"{name} must be in (0, 1), got {found!r}")
+    return found
+
+
+def level(value: SupportsFloat) -> float:
+    """Return the level of an interval, in (0, 1) and not so near to 1 that it has no quantile."""
+    found = fraction("level", value)
+    if found > HIGHEST_LEVEL:
+        raise ValueError(f"level must be at most {HIGHEST_LEVEL!r}, got {found!r}")
     return found
 
 

@@ -15,7 +15,11 @@ _DECIMALS, _MOST_DECIMALS = 4, 12
 _NOTHING = 1e-12
 # Smaller numbers have this many digits that are not zeros in front.
 _SMALL, _DIGITS = 0.01, 3
-_REASONS = {"empty": "no events", "not_probabilities": "scores are no probabilities"}
+_REASONS = {
+    "empty": "no events",
+    "flag_nobody": "best to flag nobody",
+    "not_probabilities": "scores are no probabilities",
+}
 _TABLE = "border-collapse:collapse;margin:.3em 0"
 _DAY = "%Y-%m-%d "
 _LINE = "1px solid rgba(128,128,128,.5)"

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from streamauc import _check
 from streamauc._check import FloatArray
 
 # psi(z + 1/2) ~ log((y + 1/12)^2 - 1/45) / 4 + _CUBE / y^3 + _FOURTH / y^4 with y = z^2: the
@@ -15,6 +16,8 @@ _FOURTH = -127 / 30720 + 761 / 4147200
 # From here on a rise is the logarithm's to 2e-14; below, arguments are shifted up first.
 _FAR = 100
 _SHIFT = 16
+# From here on, where fourth powers would leave float64, the ratio of the two is all that matters.
+_BEYOND = 1e60
 
 
 @functools.lru_cache(maxsize=64)
@@ -23,7 +26,7 @@ def normal_quantile(level: float) -> float:
     # Loaded here, since a command that needs no interval should start at once.
     from statistics import NormalDist
 
-    return NormalDist().inv_cdf(0.5 + level / 2)
+    return NormalDist().inv_cdf(0.5 + _check.level(level) / 2)
 
 
 def logit(p: float) -> float:
@@ -49,6 +52,9 @@ def digamma_rise(x: FloatArray, step: FloatArray) -> FloatArray:
     the recurrence psi(x) = psi(x + 1) - 1 / x shifts x up to where the series above holds.
     """
     start = x - 0.5
+    if np.maximum.reduce(x, initial=0.0) > _BEYOND:
+        shrink = np.maximum(x / _BEYOND, 1.0)
+        start, step = start / shrink, step / shrink
     near = np.flatnonzero(x < _FAR)
     start[near] += _SHIFT
     rise = _rise_of_logarithm(start, step)

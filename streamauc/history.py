@@ -1,5 +1,6 @@
 """A history: one window a step, and metrics as columns."""
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -106,8 +107,8 @@ class History:
         is_predicted = any(window.predicted_parts for window in windows)
         rows = [self._html_row(window, is_predicted=is_predicted) for window in shown]
         known = ["labels known (share)"] * is_predicted
-        units = [f"{_html.title(one)} ({catalogue.parse(one)[0].unit})" for one in self.metrics]
-        titles = ("time (UTC)", "events", "positives", *known, *units, "caveats")
+        heads = itertools.chain(*(_html_heads(metric) for metric in self.metrics))
+        titles = ("time (UTC)", "events", "positives", *known, *heads, "caveats")
         table = _html.table(titles, rows)
         caveats = dict.fromkeys(name for window in windows for name in window.caveats)
         notes = _html.notes(spelled_caveats(caveats))
@@ -119,7 +120,7 @@ class History:
         if window is None:
             return (f"… {len(self) - 2 * _SHOWN_AT_ENDS:,} more windows …",)
         known = [_html.number(window.coverage, "empty")] * is_predicted
-        values = [_html_value(window, metric) for metric in self.metrics]
+        values = itertools.chain(*(_html_cells(window, metric) for metric in self.metrics))
         when = _html.period(window.start, window.end)
         sizes = _html.amount(window.n_samples), _html.amount(window.n_pos)
         return (when, *sizes, *known, *values, ", ".join(window.caveats))
@@ -128,10 +129,21 @@ class History:
         return np.array([read(window) for window in self.windows], dtype=np.float64)
 
 
-def _html_value(window: Window, metric: str) -> str:
+def _html_heads(metric: str) -> list[str]:
+    """Return the heads of a metric's columns, one more where its interval has a formula."""
+    entry, title = catalogue.parse(metric)[0], _html.title(metric)
+    heads = [f"{title} ({entry.unit})", f"{title}, 95 % interval"]
+    return heads if entry.interval is not None else heads[:1]
+
+
+def _html_cells(window: Window, metric: str) -> list[str]:
     entry, params = catalogue.parse(metric)
-    value = window.value(entry.name, **params)
-    return _html.measured(value, entry.unit, window.reason(entry.name, **params))
+    value, reason = window.value(entry.name, **params), window.reason(entry.name, **params)
+    cells = [_html.measured(value, entry.unit, reason)]
+    if entry.interval is not None:
+        found = window.interval(entry.name, **params)
+        cells.append(_html.span(found.low, found.high))
+    return cells
 
 
 def _first_and_last(windows: Sequence[Window]) -> list[Window | None]:

@@ -209,7 +209,9 @@ def test_a_history_is_a_row_a_window():
         "events",
         "positives",
         "prevalence (share)",
+        "prevalence, 95 % interval",
         "precision@0.5 (share)",
+        "precision@0.5, 95 % interval",
         "n neg (events)",
         "caveats",
     ]
@@ -217,6 +219,8 @@ def test_a_history_is_a_row_a_window():
     assert first["events"] == "40"
     assert first["n neg (events)"] == "30"
     assert first["precision@0.5 (share)"] == f"{history.column('precision@0.5')[0]:.4f}"
+    low, high = (ends[0] for ends in history.interval("precision@0.5"))
+    assert first["precision@0.5, 95 % interval"] == f"{low:.4f} to {high:.4f}"
     assert first["caveats"] == ""
 
 
@@ -229,7 +233,7 @@ def test_a_long_history_shows_both_ends_and_works_out_no_more():
     assert rows[6] == ["… 20 more windows …"]
     assert rows[5][0] == "2023-11-15 02:00 to 03:00"
     assert rows[-1][0] == "2023-11-16 03:00 to 04:00"
-    assert ("colspan", "6") in page.attributes
+    assert ("colspan", "8") in page.attributes
     assert sum("counts" in window.__dict__ for window in history.windows) == 10
 
 
@@ -247,9 +251,10 @@ def test_a_history_tells_coverage_caveats_and_reasons():
     head, first, second, third = page.tables[0]
 
     assert head[3] == "labels known (share)"
-    assert first[3:] == ["0.5000", "0.0000", "— no positives", "— no positives", "immature"]
-    assert second[3:] == ["— no events"] * 4 + [""]
-    assert third[3:] == ["0.0000"] + ["— no events"] * 3 + ["immature"]
+    undefined = ["— no positives", ""] * 2
+    assert first[3:] == ["0.5000", "0.0000", "0.0000 to 0.7935", *undefined, "immature"]
+    assert second[3:] == ["— no events", *["— no events", ""] * 3, ""]
+    assert third[3:] == ["0.0000", *["— no events", ""] * 3, "immature"]
     assert [note for note in page.loose if note.startswith("immature: ")] == page.loose[2:]
 
 

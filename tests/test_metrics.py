@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from every_metric import every_metric
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from reference import (
@@ -527,56 +528,11 @@ def test_every_nan_has_a_reason_that_is_known(rows, threshold):
         value = catalogue.value(counts, name, **params)
         reason = catalogue.reason(counts, name, **params)
         assert math.isnan(value) == (reason is not None)
-        assert reason in {
-            None,
-            "empty",
-            "no_positives",
-            "no_negatives",
-            "nothing_flagged",
-            "no_variation",
-            "infeasible",
-            "not_probabilities",
-        }
+        assert reason in {None, *catalogue.REASONS}
 
 
-REGIONS = [{"max_fpr": 0.3}, {"min_tpr": 0.4, "max_tpr": 0.7}]
-OPTIONAL = {
-    "partial_roc_auc": REGIONS,
-    "standardised_partial_roc_auc": REGIONS,
-    "h_measure": [{"severity_ratio": 0.2}],
-    **{
-        name: [{"n_groups": 3.0}]
-        for name in (
-            "brier_reliability",
-            "brier_resolution",
-            "brier_uncertainty",
-            "expected_calibration_error",
-        )
-    },
-    "mean_cost": [{"tp": -5.0, "tn": 0.5}, {"prevalence": 0.1}],
-    "lowest_mean_cost": [{"tp": -5.0, "tn": 0.5}, {"prevalence": 0.1}],
-}
 # It draws a thousand resamples, and has tests of its own.
 DRAWN = {"lowest_mean_cost"}
-
-
-def every_metric(threshold):
-    """Yield each metric of the catalogue with parameters that fit it, optional ones as well."""
-    given_values = {
-        "threshold": threshold,
-        "beta": 0.5,
-        "fn": 9.0,
-        "fp": 1.0,
-        "max_fpr": 0.2,
-        "min_precision": 0.6,
-        "max_alert_rate": 0.3,
-        "share": 0.3,
-    }
-    for metric in catalogue.METRICS.values():
-        params = {name: given_values[name] for name in metric.parameters}
-        more = OPTIONAL.get(metric.name, [{"prevalence": 0.1}] if metric.optional else [])
-        assert bool(more) == bool(metric.optional)
-        yield from ((metric.name, params | one) for one in ({}, *more))
 
 
 def values(counts, threshold, *, of_order=False):
@@ -646,6 +602,25 @@ def test_swapping_labels_turns_the_auc_round(rows, scale):
     assert same(turned.high, 1 - bounds.low, tol=TOL)
 
 
+# A score is what is asked for, so it goes where the scores go.
+THRESHOLDS_CHOSEN = {name for name in catalogue.METRICS if name.endswith("_threshold")}
+
+
+@given(st.one_of(events, weighted_events))
+def test_chosen_thresholds_follow_an_increasing_transform(rows):
+    """The best threshold of transformed scores is the transformed one; ``nan`` stays ``nan``."""
+    counts = counts_of(rows, EXACT)
+    for transform in (lambda s: s**3 - 5, lambda s: 1e300 * s, lambda s: -1e-300 / (s + 1)):
+        moved = counts_of([(y, transform(s), *w) for y, s, *w in rows], EXACT)
+        for name, params in every_metric(0.5):
+            if name in THRESHOLDS_CHOSEN:
+                chosen = catalogue.value(counts, name, **params)
+                found = catalogue.value(moved, name, **params)
+                assert same(found, transform(chosen)), name
+                reasons = {catalogue.reason(one, name, **params) for one in (counts, moved)}
+                assert len(reasons) == 1
+
+
 # What each metric becomes when the classes change places and the scores are turned round.
 MIRRORED = {
     "n_samples": "n_samples",
@@ -663,15 +638,19 @@ MIRRORED = {
         *("roc_auc", "gini", "ks_statistic", "roc_hull_auc", "h_measure"),
         *("partial_roc_auc", "standardised_partial_roc_auc"),
         *("accuracy", "balanced_accuracy", "informedness", "mcc"),
-        *("mean_cost", "lowest_mean_cost", "best_mcc", "best_informedness"),
+        *("mean_cost", "total_cost", "lowest_mean_cost", "best_mcc", "best_informedness"),
+        "closest_to_corner",
         *("brier_score", "brier_uncertainty", "log_loss"),
     )
 }
 # Those that look at the positives or the flagged only, and those that make groups from the top.
 ONE_SIDED = {
-    *("prevalence", "alert_rate", "average_precision", "pr_area", "f1", "f_beta", "best_f1"),
+    *("prevalence", "alert_rate", "average_precision", "pr_area"),
+    *("f1", "f_beta", "best_f1", "best_f_beta"),
     *("gain", "lift", "recall_at_fpr", "recall_at_precision", "recall_at_alert_rate"),
     *("brier_reliability", "brier_resolution", "expected_calibration_error"),
+    # Of equally good thresholds the highest is taken, which flags the fewest.
+    *THRESHOLDS_CHOSEN,
 }
 MIRRORED_PARAMS = {
     "threshold": ("threshold", lambda value: 1 - value),
@@ -914,5 +893,5 @@ def test_no_metric_depends_on_the_unit_of_weights(unit, scale):
     )
     wanted, found = values(plain, 0.5), values(other, 0.5)
     for name, value in wanted.items():
-        if name not in ("n_samples", "n_pos", "n_neg"):
+        if name.partition(" ")[0] not in ("n_samples", "n_pos", "n_neg", "total_cost"):
             assert same(found[name], value, tol=1e-9), name

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from streamauc.cli.report import _WORDS
 from streamauc.cli.storing.app import app as store_app
 from streamauc.metrics import catalogue
 from streamauc.metrics.intervals import SMALL_CLASS
@@ -21,6 +22,14 @@ def part(name):
 def test_the_metric_table_is_the_catalogue():
     """The table of metrics is the one that the catalogue prints."""
     assert part("catalogue") == catalogue.table()
+
+
+def test_every_reason_for_undefined_is_named():
+    """In the row that says what undefined is, and no other; and the command line knows each."""
+    row = re.search(r"^\| undefined \| (.*?\))", README, re.MULTILINE)[1]
+
+    assert re.findall("`([a-z_]+)`", row)[1:] == list(catalogue.REASONS)
+    assert catalogue.REASONS.keys() <= _WORDS.keys()
 
 
 def test_the_switch_of_the_interval_is_the_code_s():

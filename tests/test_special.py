@@ -33,6 +33,15 @@ def test_small_rises_of_large_arguments(start, steps):
     assert found[0] == pytest.approx(exact, rel=1e-13)
 
 
+@pytest.mark.filterwarnings("error")
+def test_rises_of_arguments_of_any_size():
+    """Up to the largest float it is the logarithm of the ratio, without overflow."""
+    x = 10.0 ** np.arange(15, 308, 3)
+    for ratio in (1e-9, 0.5, 3.0):
+        assert digamma_rise(x, ratio * x) == pytest.approx(np.full(x.size, np.log1p(ratio)))
+    assert digamma_rise(np.array([2.0, 1e200]), np.ones(2)) == pytest.approx([0.5, 1e-200])
+
+
 @pytest.mark.parametrize("steps", [1, 3, 100])
 def test_rises_around_the_shift_are_exact(steps):
     """Below and above the argument from which nothing is shifted, against sums in fractions."""

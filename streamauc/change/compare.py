@@ -58,7 +58,7 @@ def compare(
     """
     first, second = histogram_of("reference", reference), histogram_of("current", current)
     check_independent(reference, current, independent=independent)
-    level = _check.fraction("level", level)
+    level = _check.level(level)
     scale = first.scale
     if second.scale != scale:
         scale = scale.common(second.scale)

@@ -35,7 +35,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         _check.integer("pane_seconds", self.pane_seconds, 1)
-        _check.fraction("level", self.level)
+        _check.level(self.level)
         _check.integer("history", self.history, 0, _LONGEST_HISTORY)
         _within("tolerance", self.tolerance, 0.0, 1.0 - 1e-9, "in [0, 1)")
         _within("min_coverage", self.min_coverage, 0.0, 1.0, "in [0, 1]")

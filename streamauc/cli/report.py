@@ -27,6 +27,7 @@ _WORDS = {
     "nothing_flagged": "no event scored at or above the threshold",
     "no_variation": "prediction or outcome never varies",
     "infeasible": "no threshold keeps the limits",
+    "flag_nobody": "no threshold is better than to flag nobody",
     "not_probabilities": "the scores are no probabilities",
     "too_few": "fewer than two of a class: no interval",
     "warming_up": "begins before the first event",
@@ -101,7 +102,10 @@ def choose_metrics(metrics: str | None, thresholds: Sequence[float]) -> list[Sho
             specs = [name]
         # The usual table has to fit a screen: of precision and recall only the value is shown.
         roomy = metrics is not None or name not in ("precision", "recall")
-        shown += [Shown(spec, *catalogue.parse(spec), with_interval=roomy) for spec in specs]
+        found = [Shown(spec, *catalogue.parse(spec), with_interval=roomy) for spec in specs]
+        for one in found:
+            catalogue.check(one.metric.name, **one.params)
+        shown += found
     return shown
 
 

@@ -29,7 +29,7 @@ def average_precision_interval(counts: ThresholdCounts, *, level: float = 0.95) 
     come first, one-sided: ``alpha ** (1 / n_pos)``. ``nan`` with fewer than two positives.
     Raises ValueError for a level outside (0, 1).
     """
-    level = _check.fraction("level", level)
+    level = _check.level(level)
     n_pos = effective_sizes(counts)[0]
     if not n_pos >= FEWEST:
         return Interval(math.nan, math.nan, level, "undefined: fewer than two positives")
@@ -67,7 +67,7 @@ def partial_roc_auc_interval(
     region, or all of the other if these are fewer. Arguments and errors are those of
     `partial_roc_auc`. ``nan`` with fewer than two of a class.
     """
-    level = _check.fraction("level", level)
+    level = _check.level(level)
     region = Region.of(min_fpr, max_fpr, min_tpr, max_tpr)
     sizes = effective_sizes(counts)
     if not min(sizes) >= FEWEST:

@@ -6,9 +6,9 @@ from typing import Literal, Self
 
 import numpy as np
 
-from streamauc import _check
 from streamauc._check import BoolArray, FloatArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.best_criteria import ClassName, Criterion, CriterionName, criterion_of
 from streamauc.metrics.best_limits import Limits
 from streamauc.metrics.costs import CostMatrix
@@ -106,7 +106,7 @@ def best_threshold(
         max_alerts_per_day=max_alerts_per_day,
         days=days,
     )
-    share = None if prevalence is None else _check.fraction("prevalence", prevalence)
+    share = None if prevalence is None else parameters.prevalence(prevalence)
     needs = criterion.needs + (("negatives",) if max_fpr is not None else ())
     lacking = _lacking(counts, needs if share is None else ("positives", "negatives"))
     if lacking is not None:

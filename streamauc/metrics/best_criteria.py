@@ -11,13 +11,12 @@ import numpy as np
 from streamauc import _check
 from streamauc._check import FloatArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.costs import CostMatrix, regrets
 from streamauc.metrics.operating import Confusion
 
 CriterionName = Literal["f1", "f_beta", "informedness", "mcc", "closest_to_corner", "recall"]
 ClassName = Literal["positives", "negatives"]
-# Beyond it F-beta is the recall, and its square leaves the range of useful numbers.
-LARGEST_BETA = 1e6
 _BOTH: tuple[ClassName, ...] = ("positives", "negatives")
 
 
@@ -48,15 +47,8 @@ def criterion_of(by: CriterionName | CostMatrix, beta: float | None) -> Criterio
     if isinstance(by, CostMatrix):
         return Criterion(lambda counts: -regrets(counts, by), by.of, needs=())
     if by == "f1" or beta is not None:
-        return _f_beta(1.0 if beta is None else _checked_beta(beta))
+        return _f_beta(1.0 if beta is None else parameters.beta(beta))
     return _PLAIN[by]
-
-
-def _checked_beta(beta: float) -> float:
-    found = _check.finite("beta", beta)
-    if not 0 <= found <= LARGEST_BETA:
-        raise ValueError(f"beta must be in [0, {LARGEST_BETA:g}], got {found!r}")
-    return found
 
 
 def _f_beta(beta: float) -> Criterion:
@@ -86,7 +78,7 @@ def _mccs(counts: ThresholdCounts) -> FloatArray:
     unflagged = ((counts.n_pos - counts.tps) + (counts.n_neg - counts.fps)).astype(np.float64)
     factor = np.sqrt(_ratios(counts.n_pos, flagged)) * np.sqrt(_ratios(counts.n_neg, unflagged))
     factor *= _informedness(counts)
-    return factor
+    return np.clip(factor, -1.0, 1.0, out=factor)
 
 
 def _closeness(counts: ThresholdCounts) -> FloatArray:

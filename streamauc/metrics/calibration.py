@@ -10,9 +10,9 @@ from typing import Self
 
 import numpy as np
 
-from streamauc import _check
 from streamauc._check import FloatArray, IntArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.scalars import Bounds
 
 N_GROUPS = 10
@@ -132,7 +132,7 @@ def reliability_curve(counts: ThresholdCounts, *, n_groups: int = N_GROUPS) -> R
     >>> curve.predicted, curve.observed.round(3)
     (array([0.2, 0.9]), array([0.333, 1.   ]))
     """
-    n_groups = _check.integer("n_groups", n_groups, 1)
+    n_groups = parameters.n_groups(n_groups)
     bins = ProbabilityBins.of(counts)
     if bins is None:
         return ReliabilityCurve(*np.empty((6, 0)))

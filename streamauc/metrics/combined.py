@@ -8,8 +8,8 @@ exactly when the ratio excludes 1.
 
 import math
 
-from streamauc import _check
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.intervals import NEAR_AN_END, Interval, fpr_interval, recall_interval
 from streamauc.metrics.operating import confusion_at
 
@@ -68,7 +68,7 @@ def precision_interval_at(
     of two independent shares give its own. ``nan`` unless there are positives and negatives and
     somebody is flagged. Raises ValueError for a prevalence outside (0, 1).
     """
-    share = _check.fraction("prevalence", prevalence)
+    share = parameters.prevalence(prevalence)
     odds = share / (1 - share)
     point = confusion_at(counts, threshold)
     tpr = recall_interval(counts, threshold=threshold, level=level)

@@ -13,6 +13,7 @@ import numpy as np
 from streamauc import _check
 from streamauc._check import FloatArray, IntArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.costs import CostMatrix
 from streamauc.metrics.hull import hull_rows
 from streamauc.metrics.operating import confusion_at
@@ -111,7 +112,7 @@ def probability_cost(costs: CostMatrix, prevalence: float) -> float:
     >>> probability_cost(CostMatrix(fn=9, fp=1), 0.1)
     0.5
     """
-    share = _check.fraction("prevalence", prevalence)
+    share = parameters.prevalence(prevalence)
     if min(costs.miss, costs.false_alarm) < 0 or costs.miss == costs.false_alarm == 0:
         return math.nan
     positive = share * costs.miss

@@ -84,7 +84,7 @@ def _at_threshold(
     roots of squares do.
     """
     share = counts.n_pos / counts.n_samples if prevalence is None else prevalence
-    value = mean_cost(counts, costs, threshold, prevalence=share)
+    value = mean_cost(counts, costs, threshold, prevalence=prevalence)
     point = confusion_at(counts, threshold)
     below = above = 0.0
     for weight, rate, ends in (

@@ -13,6 +13,7 @@ import numpy as np
 from streamauc import _check
 from streamauc._check import FloatArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.operating import Confusion, confusion_at
 from streamauc.metrics.prior_shift import PriorShift
 from streamauc.metrics.reweighted import at_prevalence
@@ -109,7 +110,7 @@ def mean_cost(
     positives and each class scored as it does: ``nan`` unless there are both. Raises ValueError
     for a threshold of ``nan`` and a prevalence outside (0, 1).
     """
-    share = None if prevalence is None else _check.fraction("prevalence", prevalence)
+    share = None if prevalence is None else parameters.prevalence(prevalence)
     point = confusion_at(counts, threshold)
     if share is None:
         return costs.of(point) / point.n_samples if point.n_samples else math.nan
@@ -179,9 +180,9 @@ def bayes_threshold(
     threshold = _indifference(costs.miss, costs.false_alarm)
     if calibrated_at is None or prevalence is None:
         return threshold
-    before = _check.fraction("calibrated_at", calibrated_at)
+    before = parameters.prevalence(calibrated_at, name="calibrated_at")
     # The threshold is right for scores at the prevalence, and is moved to where they come from.
-    shift = PriorShift.between(_check.fraction("prevalence", prevalence), before)
+    shift = PriorShift.between(parameters.prevalence(prevalence), before)
     return threshold if math.isnan(threshold) else shift.threshold(threshold)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamauc import _check
 from streamauc._check import FloatArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.intervals import Interval, roc_auc_interval
 from streamauc.metrics.scalars import Bounds, roc_auc, roc_auc_bounds
 
@@ -99,9 +99,7 @@ def _cut(counts: ThresholdCounts, share: float) -> tuple[float, float, float, fl
     Its positives, its negatives, and how many of both still belong to the share. All 0 where
     nothing is defined.
     """
-    found = _check.finite("share", share)
-    if not 0 < found <= 1:
-        raise ValueError(f"share must be in (0, 1], got {found!r}")
+    found = parameters.share(share)
     if not counts.n_pos > 0 or math.isnan(counts.n_neg):
         return 0.0, 0.0, 0.0, 0.0
     flagged = counts.tps + counts.fps

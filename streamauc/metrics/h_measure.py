@@ -13,10 +13,10 @@ import math
 
 import numpy as np
 
-from streamauc import _check
 from streamauc._beta import beta_tails
 from streamauc._check import FloatArray
 from streamauc.counts import NumberArray, ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.hull import hull_rows, positives_first, upper_hull
 from streamauc.metrics.scalars import Bounds
 
@@ -27,8 +27,8 @@ def h_measure(counts: ThresholdCounts, *, severity_ratio: float | None = None) -
     ``nan`` without positives or without negatives. By default c is Beta(pi1 + 1, pi0 + 1). With
     `severity_ratio`, how many times as much a false positive costs as a false negative is most
     likely to, it is Beta(2, 1 + 1 / severity_ratio), whose mode has that ratio (as in the R
-    package hmeasure, whose own default is pi1 / pi0 so taken). Raises ValueError unless the
-    ratio is positive and finite.
+    package hmeasure, whose own default is pi1 / pi0 so taken). Raises ValueError for a
+    ratio beyond `parameters.LARGEST_SEVERITY`, or its inverse.
 
     >>> from streamauc import Scale, ScoreHistogram, threshold_counts
     >>> scores = [0.1, 0.4, 0.35, 0.8]
@@ -61,10 +61,7 @@ def h_measure_bounds(counts: ThresholdCounts, *, severity_ratio: float | None = 
 def _shape(counts: ThresholdCounts, severity_ratio: float | None) -> tuple[float, float]:
     """Return the parameters of the distribution of c."""
     if severity_ratio is not None:
-        ratio = _check.finite("severity_ratio", severity_ratio)
-        if not ratio > 0:
-            raise ValueError(f"severity_ratio must be positive, got {ratio!r}")
-        return 2.0, 1 + 1 / ratio
+        return 2.0, 1 + 1 / parameters.severity_ratio(severity_ratio)
     share = counts.n_pos / counts.n_samples if counts.n_samples else math.nan
     return 1 + share, 2 - share
 

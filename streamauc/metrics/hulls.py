@@ -11,9 +11,9 @@ from itertools import pairwise, repeat
 
 import numpy as np
 
-from streamauc import _check
 from streamauc._check import FloatArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.costs import CostMatrix
 from streamauc.metrics.hull import hull_rows
 
@@ -93,7 +93,7 @@ class ModelHull:
         right, or neither is dearer: then the best is not on the hull. Raises ValueError for a
         prevalence outside (0, 1).
         """
-        share = _check.fraction("prevalence", prevalence)
+        share = parameters.prevalence(prevalence)
         alarm, miss = costs.false_alarm * (1 - share), costs.miss * share
         if not self.points or min(alarm, miss) < 0 or alarm == miss == 0:
             return None

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamauc._check import finite
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.scalars import Bounds
 
 
@@ -107,7 +107,7 @@ class Confusion:
 
         0 when nobody is flagged and there are positives, though precision is undefined there.
         """
-        square = finite("beta", beta) ** 2
+        square = parameters.beta(beta) ** 2
         hits = (1 + square) * self.tp
         return _ratio(hits, hits + square * self.fn + self.fp)
 
@@ -116,9 +116,12 @@ class Confusion:
         """Matthews' correlation of prediction and outcome; ``nan`` if either never varies."""
         flagged = (self.tp + self.fp) * (self.tn + self.fn)
         positive = (self.tp + self.fn) * (self.tn + self.fp)
-        # Two roots: the product of all four margins of weights can be beyond a float64.
-        scale = math.sqrt(flagged) * math.sqrt(positive)
-        return _ratio(self.tp * self.tn - self.fp * self.fn, scale)
+        if not (flagged and positive):
+            return math.nan
+        # In ratios: the product of all four margins of weights can be beyond a float64, and
+        # these are exactly 1 where every event is judged rightly, or every one wrongly.
+        slope = (self.tp * self.tn - self.fp * self.fn) / positive
+        return max(min(slope / math.sqrt(flagged / positive), 1.0), -1.0)
 
 
 def confusion_at(counts: ThresholdCounts, threshold: float) -> Confusion:
@@ -127,9 +130,7 @@ def confusion_at(counts: ThresholdCounts, threshold: float) -> Confusion:
     A threshold inside a bin that holds samples is moved down to the bin's edge, see
     `Confusion`. Raises ValueError for ``nan``; ``inf`` flags nobody, ``-inf`` everybody.
     """
-    requested = float(threshold)
-    if math.isnan(requested):
-        raise ValueError("threshold must be a number, got nan")
+    requested = parameters.threshold(threshold)
     # Rows up to `above` hold exactly the samples of bins that begin at or above the threshold.
     above = int(np.searchsorted(-counts.thresholds, -requested, side="right")) - 1
     above = max(above, 0)

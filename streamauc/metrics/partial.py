@@ -12,9 +12,9 @@ from typing import Self
 
 import numpy as np
 
-from streamauc import _check
 from streamauc._check import FloatArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.scalars import Bounds
 
 
@@ -76,8 +76,8 @@ def partial_roc_auc_bounds(
     equal the value on the exact scale. Undefined and wrong as for `partial_roc_auc`.
     """
     region = Region.of(min_fpr, max_fpr, min_tpr, max_tpr)
-    if counts.exact or not (counts.n_pos > 0 and counts.n_neg > 0):
-        value = area_of(counts, region, standardised=standardised)
+    value = area_of(counts, region, standardised=standardised)
+    if counts.exact or math.isnan(value):
         return Bounds(value, value)
     path = _Path.of(counts, region, missing=standardised)
     ends = path.along[-1] * region.low, path.along[-1] * region.high
@@ -85,7 +85,9 @@ def partial_roc_auc_bounds(
     areas = [path.share(widths, side) for side in (path.height[:-1], path.height[1:])]
     if standardised:
         areas = [region.standardised(area) for area in areas]
-    return Bounds(min(areas), min(max(areas), 1.0 if standardised else region.width))
+    # The value is between the two but for rounding.
+    high = min(max(areas), 1.0 if standardised else region.width)
+    return Bounds(min(*areas, value), max(high, value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +114,7 @@ class Region:
                 f" {_named(min_fpr=min_fpr, max_fpr=max_fpr, min_tpr=min_tpr, max_tpr=max_tpr)}"
             )
         kind, low, high = ("tpr", min_tpr, max_tpr) if of_tpr else ("fpr", min_fpr, max_fpr)
-        start = 0.0 if low is None else _check.finite(f"min_{kind}", low)
-        stop = 1.0 if high is None else _check.finite(f"max_{kind}", high)
-        if not 0 <= start < 1:
-            raise ValueError(f"min_{kind} must be in [0, 1), got {start!r}")
-        if not start < stop <= 1:
-            raise ValueError(f"max_{kind} must be in ({start!r}, 1], got {stop!r}")
-        return cls(start, stop, of_tpr)
+        return cls(*parameters.region(kind, low, high), of_tpr)
 
     @property
     def width(self) -> float:

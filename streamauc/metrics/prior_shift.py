@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from streamauc import _check
 from streamauc._check import FloatArray
+from streamauc.metrics import parameters
 from streamauc.scale import Scale
 
 
@@ -48,7 +49,8 @@ class PriorShift:
 
         Raises ValueError for a prevalence outside (0, 1).
         """
-        old, new = _check.fraction("before", before), _check.fraction("after", after)
+        old = parameters.prevalence(before, name="before")
+        new = parameters.prevalence(after, name="after")
         return cls(new / (1 - new) / (old / (1 - old)))
 
     @classmethod

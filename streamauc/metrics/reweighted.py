@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from streamauc import _check
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 
 
 def at_prevalence(counts: ThresholdCounts, prevalence: float) -> ThresholdCounts:
@@ -17,7 +17,7 @@ def at_prevalence(counts: ThresholdCounts, prevalence: float) -> ThresholdCounts
 
     O(n_thresholds). The positives keep their weights, so that one of them stays one event. All
     false positives are ``nan`` unless there are positives and negatives. Raises ValueError for
-    a prevalence outside (0, 1).
+    a prevalence outside (0, 1) and next to its ends.
 
     Then ``precision = tpr * pi / (tpr * pi + fpr * (1 - pi))``, pi the prevalence.
 
@@ -26,7 +26,7 @@ def at_prevalence(counts: ThresholdCounts, prevalence: float) -> ThresholdCounts
     >>> at_prevalence(threshold_counts(h), 0.2).precision.round(4)
     array([   nan, 0.3333, 0.2   ])
     """
-    share = _check.fraction("prevalence", prevalence)
+    share = parameters.prevalence(prevalence)
     weight = math.nan
     if counts.n_pos and counts.n_neg:
         weight = counts.n_pos / counts.n_neg * ((1 - share) / share)
@@ -39,5 +39,5 @@ def at_prevalence(counts: ThresholdCounts, prevalence: float) -> ThresholdCounts
         exact=counts.exact,
         ceilings=counts.ceilings,
         tps_squares=pos_squares.astype(np.float64),
-        fps_squares=neg_squares.astype(np.float64) * weight**2,
+        fps_squares=neg_squares.astype(np.float64) * weight * weight,
     )

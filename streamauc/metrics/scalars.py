@@ -89,7 +89,9 @@ def average_precision_bounds(counts: ThresholdCounts) -> Bounds:
         value = _average(steps.as_one_tie(), counts)
         return Bounds(value, value)
     worst = steps.spread_last() if counts.is_weighted else steps.one_by_one_last()
-    return Bounds(_average(worst, counts), _average(steps.first_as_one_tie(), counts))
+    low, high = _average(worst, counts), _average(steps.first_as_one_tie(), counts)
+    value = _average(steps.interleaved(), counts)  # it is between the two but for rounding
+    return Bounds(min(low, value), max(high, value))
 
 
 def _average(gains: FloatArray, counts: ThresholdCounts) -> float:

@@ -6,9 +6,9 @@ Every ``draw_`` function draws into an `Axes` of yours and returns it:
   `draw_cost`, `draw_cost_curve` and `draw_gain`;
 * of a history: `draw_history` and `draw_coverage`; of a detector: `draw_evidence`.
 
-`DriftMarks` says what is known of changes of the class ratio. `overview.overview` makes a whole
-figure and `overview.save` writes it. Nothing here touches pyplot or any other state of matplotlib
-that is shared, so threads may draw at once.
+`DriftMarks` says what is known of changes, `AlarmMark.at` when a detector of any kind saw one.
+`overview.overview` makes a whole figure and `overview.save` writes it. Nothing here touches pyplot
+or any other state of matplotlib that is shared, so threads may draw at once.
 """
 
 from importlib.util import find_spec

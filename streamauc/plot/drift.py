@@ -1,21 +1,25 @@
-"""Changes of the class ratio in a panel: what it is compared with, and when it was seen to move."""
+"""Changes in a panel: what is compared with, and when the class ratio or a ranking moved."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
+from typing import Self
 
 from matplotlib.axes import Axes
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from streamauc.change.verdict import Evidence
+from streamauc.change.ranking_detector import RankingAlarm
+from streamauc.change.shift_detector import ShiftAlarm
+from streamauc.change.verdict import Alarm, Evidence
 from streamauc.plot import above, style, time_axis
 from streamauc.plot.above import Tag
 from streamauc.plot.time_axis import Span
 
 # Up to so many alarms have their dates beside them.
 MOST_DATED = 10
+CLASS_RATIO = "class ratio"
 _DAY = 86_400
 _REFERENCE_SHADE = (style.COLORS[4], 0.2)
 _ALARM_ALPHA = 0.16
@@ -23,14 +27,16 @@ _ALARM_ALPHA = 0.16
 
 @dataclass(frozen=True, slots=True)
 class AlarmMark:
-    """The class ratio was seen at `seen` to have moved about since `began`.
+    """Something was seen at `seen` to have moved about since `began`.
 
-    Both are seconds since the epoch; `direction` is ``"up"`` or ``"down"``, as in an `Alarm`.
+    Both are seconds since the epoch; `direction` is ``"up"`` or ``"down"``, as in an `Alarm`;
+    `of` says what moved, in words.
     """
 
     seen: float
     began: float
     direction: str
+    of: str = CLASS_RATIO
 
     def __post_init__(self) -> None:
         if self.direction not in style.SIGNS:
@@ -40,13 +46,22 @@ class AlarmMark:
                 f"began must be no later than seen, got {self.began!r} and {self.seen!r}"
             )
 
+    @classmethod
+    def at(cls, alarm: Alarm | RankingAlarm | ShiftAlarm, pane_seconds: int) -> Self:
+        """Return the mark of a detector's alarm, seen when its pane ended."""
+        of = CLASS_RATIO if isinstance(alarm, Alarm) else "AUC"
+        if isinstance(alarm, ShiftAlarm):
+            of = f"scores of the {alarm.which}"
+        seen, began = (alarm.pane + 1) * pane_seconds, alarm.began * pane_seconds
+        return cls(seen, began, alarm.direction, of)
+
 
 @dataclass(frozen=True, slots=True)
 class DriftMarks:
-    """What is known of changes of the class ratio.
+    """What is known of changes of the class ratio, the ranking or the scores.
 
-    `reference` is the span that it is compared with, seconds since the epoch; `alarms` say when
-    it was seen to move; `evidence` is that of a detector over panes of `pane_seconds`. Alarms of
+    `reference` is the span that is compared with, seconds since the epoch; `alarms` say when
+    what was seen to move; `evidence` is that of a detector over panes of `pane_seconds`. Alarms of
     panes shorter than a day carry the time of day.
     """
 
@@ -60,6 +75,16 @@ class DriftMarks:
             raise ValueError(f"reference must end after it starts, got {self.reference!r}")
         if self.pane_seconds < 1:
             raise ValueError(f"pane_seconds must be at least 1, got {self.pane_seconds!r}")
+
+    def split(self, metric: str) -> tuple["DriftMarks", "DriftMarks"]:
+        """Return the same with the alarms of what a metric measures, and with the others."""
+        of_ratio = [one for one in self.alarms if one.of == CLASS_RATIO]
+        of_scores = [one for one in self.alarms if one.of != CLASS_RATIO]
+        own, other = {
+            "prevalence": (of_ratio, of_scores),
+            "roc_auc": (of_scores, of_ratio),
+        }.get(metric, ([], list(self.alarms)))
+        return replace(self, alarms=own), replace(self, alarms=other)
 
     def shown(self, span: Span) -> list[AlarmMark]:
         """Return the alarms that were seen within a span, in the order of time."""
@@ -193,10 +218,13 @@ def _dates(mark: AlarmMark, pane_seconds: int, zone: tzinfo, shown: Span) -> tup
 def _words(alarms: Sequence[AlarmMark]) -> dict[str, str]:
     """Return in words what each direction's sign says, and how often it does."""
     words: dict[str, str] = {}
+    said = ""
     for direction in _directions(alarms):
-        n_alarms = sum(one.direction == direction for one in alarms)
-        text = direction if words else f"class ratio seen to move {direction}"
-        words[direction] = text if n_alarms == 1 else f"{text}, {n_alarms} times"
+        moved = [one.of for one in alarms if one.direction == direction]
+        subject = " and ".join(dict.fromkeys(moved))
+        text = direction if subject == said else f"{subject} seen to move {direction}"
+        said = subject
+        words[direction] = text if len(moved) == 1 else f"{text}, {len(moved)} times"
     return words
 
 

@@ -48,8 +48,9 @@ def draw_history(
     grey, with hollow markers and dashed lines, and said to have incomplete labels. `metric` is
     named as in a `History`. Several histories may share axes, each with a `label`.
 
-    Of `drift`, the prevalence shows the reference and the alarms; any other metric only has a
-    thin line at each alarm, to see whether it moved, too. Raises ValueError for an unknown
+    Of `drift`, the prevalence shows the reference and the alarms of the class ratio, the AUC
+    those of the ranking and of the scores; of the others there is only a thin line at each
+    alarm, to see whether the metric moved, too. Raises ValueError for an unknown
     metric.
     """
     entry, params = catalogue.parse(metric)
@@ -122,14 +123,14 @@ def _draw_drift(
     metric: str,
     tags: Sequence[Tag],
 ) -> None:
-    """Draw changes of the class ratio, and write what belongs above the panel."""
-    if metric != "prevalence":
-        draw_thin_alarms(ax, drift, shown)
-        above.write(ax, tags)
-        return
-    marks = [*draw_reference(ax, drift, shown), *draw_alarms(ax, drift, shown, zone)]
+    """Draw changes, and write what belongs above the panel."""
+    own, other = drift.split(metric)
+    draw_thin_alarms(ax, other, shown)
+    marks: list[Tag] = []
+    if metric == "prevalence" or own.alarms:
+        marks = [*draw_reference(ax, own, shown), *draw_alarms(ax, own, shown, zone)]
     height = above.write(ax, [*tags, *marks])
-    explain_alarms(ax, drift, shown, height)
+    explain_alarms(ax, own, shown, height)
 
 
 def span_of(history: History) -> Span:

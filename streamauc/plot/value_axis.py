@@ -1,7 +1,5 @@
 """The y axis of a metric: its name, its unit and limits."""
 
-import math
-
 from matplotlib.axes import Axes
 from matplotlib.ticker import (
     Formatter,
@@ -33,15 +31,13 @@ _PERCENTAGES = frozenset(
     }
 )
 
-# Values of other units, such as costs and multiples, have no upper end.
-_UP_TO_ONE = ("share", "area")
 _ROUNDING = 1e-9  # values closer than this, relatively, are the same
 
 
 def show_values(ax: Axes, entry: Metric) -> None:
     """Choose limits that no value is beyond, for amounts from zero unless that wastes half."""
     is_amount = entry.unit == "events" or entry.name in _PERCENTAGES
-    _limit(ax, is_amount=is_amount, ceiling=1.0 if entry.unit in _UP_TO_ONE else math.inf)
+    _limit(ax, is_amount=is_amount, ceiling=entry.within[1])
     ax.yaxis.set_major_formatter(_value_format(entry))
 
 

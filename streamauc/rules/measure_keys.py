@@ -83,7 +83,7 @@ def _check_params(table: Table, definition: Definition, params: dict[str, float]
         measures.check(definition, kept)
     except ValueError as error:
         name = str(error).partition(" ")[0]
-        table.fault(name if name in kept else "metric", str(error))
+        table.fault(name if name in kept and name in table else "metric", str(error))
 
 
 def _read_limits(table: Table, definition: Definition) -> Limits:
@@ -162,12 +162,7 @@ def _read_level(table: Table, definition: Definition) -> float | None:
     by = table.choice("by", ("value", "bound"))
     level = table.level("level")
     if by == "bound" and definition.kind != "health" and not definition.has_interval:
-        able = [one.name for one in measures.DEFINITIONS.values() if one.has_interval]
-        table.fault(
-            "by",
-            f'by must be "value": metric {definition.name!r} has no interval; those with one are'
-            f" {', '.join(able)}",
-        )
+        table.fault("by", f'by must be "value": {measures.without_interval(definition)}')
     if "level" in table and by != "bound" and definition.kind != "health":
         table.fault("level", 'level must be left out unless by = "bound"')
     return (level or _LEVEL) if by == "bound" else None

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from streamauc.counts import threshold_counts
-from streamauc.histogram import ScoreHistogram
 from streamauc.metrics import catalogue
 from streamauc.rules.problems import nearest
-from streamauc.scale import Scale
 
 Kind = Literal["metric", "comparison", "health"]
 PARAMETERS = catalogue.PARAMETERS
@@ -88,33 +85,52 @@ def _metric(entry: catalogue.Metric) -> Definition:
 
 
 DEFINITIONS: Mapping[str, Definition] = _Definitions()
+# The threshold of a part of a change, which may stand before the part.
 _AT = re.compile(r"@([^.@]*(?:\.\d[^.@]*)?)")
 
 
 def parse(text: str) -> tuple[Definition, dict[str, float]]:
-    """Return the definition and the parameters that a text such as ``precision@0.7`` names.
+    """Return the definition and the parameters that a text such as ``f_beta@0.7@beta=2`` names.
 
-    Of a part of a change the threshold may stand in the middle, as in `compare`:
-    ``precision_change@0.7.negatives``. Raises ValueError and suggests the nearest name.
+    A metric of the catalogue is read as `catalogue.parse` does. Of a part of a change the
+    threshold may stand in the middle, as in `compare`: ``precision_change@0.7.negatives``.
+    Raises ValueError, with the nearest name for one that is not known.
     """
-    match = _AT.search(text)
-    name = text if match is None else text[: match.start()] + text[match.end() :]
+    if text.partition("@")[0] in catalogue.METRICS:
+        entry, params = catalogue.parse(text)
+        return _metric(entry), {key: _finite(key, given, text) for key, given in params.items()}
+    name, thresholds = _AT.sub("", text), _AT.findall(text)
     definition = DEFINITIONS.get(name)
     if definition is None:
         raise ValueError(f"metric must be a known one, got {text!r}{nearest(name, DEFINITIONS)}")
-    if match is None:
-        return definition, {}
+    if len(thresholds) > 1:
+        raise ValueError(f"threshold must be given once, got {text!r}")
+    return definition, {"threshold": _number(thresholds[0], text)} if thresholds else {}
+
+
+def _number(given: str, text: str) -> float:
     try:
-        number = float(match[1])
+        return _finite("threshold", float(given), text)
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"metric must have a finite number behind @, got {text!r}")
-    return definition, {catalogue.main_parameter(definition.parameters): number}
+        raise ValueError(f"threshold must be a number, got {given!r} in {text!r}") from None
+
+
+def _finite(key: str, given: float, text: str) -> float:
+    if not math.isfinite(given):
+        raise ValueError(f"{key} must be finite, got {given!r} in {text!r}")
+    return given
 
 
 def check(definition: Definition, params: Mapping[str, float]) -> None:
     """Raise ValueError for parameters that the metric refuses; its message begins with the name."""
     if definition.kind == "metric":
-        empty = threshold_counts(ScoreHistogram.empty(Scale.exact()))
-        catalogue.value(empty, definition.name, **params)
+        catalogue.check(definition.name, **params)
+
+
+def without_interval(definition: Definition) -> str:
+    """Return in words that the metric has no interval that a rule may use, and which have."""
+    known = [one.name for one in DEFINITIONS.values() if one.has_interval]
+    has = "has no interval"
+    if definition.kind == "metric" and catalogue.find(definition.name).unit != "events":
+        has = "has its interval by bootstrap, which rules do not run"
+    return f"metric {definition.name!r} {has}; those with one by formula are {', '.join(known)}"

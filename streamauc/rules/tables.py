@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from streamauc import _time
+from streamauc import _check, _time
 from streamauc.rules.places import Path
 from streamauc.rules.problems import Log, joined, nearest, shown
 
@@ -93,7 +93,8 @@ class Table:
 
     def level(self, key: str) -> float | None:
         """Return a number strictly between 0 and 1."""
-        return self.number(key, "a number in (0, 1)", lambda value: 0 < value < 1)
+        rule = f"a number in (0, 1), at most {_check.HIGHEST_LEVEL}"
+        return self.number(key, rule, lambda value: 0 < value <= _check.HIGHEST_LEVEL)
 
     def amount(self, key: str, *, of_time: bool) -> float | None:
         """Return a limit: a number, or of what is measured in seconds also a length of time."""

@@ -535,7 +535,7 @@ def test_scores_outside_the_reference_are_told_of():
     [
         ([(0, 0.2), (0, 0.4)], [0.2], "no positives in the reference"),
         ([(1, 0.2)], [0.2], "no negatives in the reference"),
-        ([], [0.2], "no positives in the reference"),
+        ([], [0.2], "no events in the reference"),
         ([(0, 0.2), (1, 0.4)] * 5, [], "no current scores"),
         ([(0, 0.2), (1, 0.2)] * 5, [0.2], "positives and negatives cannot be told apart"),
         ([(0, 0.2), (0, 0.4), (1, 0.4)], [0.4], "fewer than two positives in the reference"),
@@ -599,6 +599,27 @@ def test_words():
     assert "% are positive (95 % interval " in lines[1]
     assert lines[2].startswith("Mean ranks alone say ")
     assert lines[3].startswith("The scores look like such a mixture (p = ")
+
+
+@pytest.mark.parametrize(
+    ("known", "n_current", "words"),
+    [
+        ([], 0, "Reference: no events. Current: no scores."),
+        ([], 1, "Reference: no events. Current: 1 score."),
+        ([1], 0, "Reference: 1 event, 100 % positive. Current: no scores."),
+        ([0, 1], 2, "Reference: 2 events, 50 % positive. Current: 2 scores."),
+    ],
+)
+def test_what_is_missing_is_said(known, n_current, words):
+    """No sentence says ``nan``."""
+    found = label_shift(
+        ScoreHistogram.from_scores(known, [0.5] * len(known), scale=EXACT),
+        ScoreHistogram.from_scores([0] * n_current, [0.5] * n_current, scale=EXACT),
+        independent=True,
+    )
+
+    assert found.explain().splitlines()[0] == words
+    assert "nan" not in found.explain()
 
 
 def test_results_are_plain_values():

@@ -304,6 +304,9 @@ def test_a_quiet_reference_says_so(log):
 
 BAD = [
     (["--metrics", "rocauc"], "did you mean 'roc_auc'?"),
+    (["--metrics", "f_beta@0.5@beta=1e200"], "beta must be in [0, 1e+06], got 1e+200"),
+    (["--metrics", "f_beta@0.5@beta=-1"], "beta must be in [0, 1e+06], got -1.0"),
+    (["--metrics", "log_loss,brier_reliability@n_groups=inf"], "n_groups must be finite, got inf"),
     (["--metrics", "precision"], "metric 'precision' needs threshold: write precision@0.5"),
     (["--window", "fortnight"], "window must be a length of time"),
     (["--pane", "0.5s"], "pane must be a whole number of seconds"),

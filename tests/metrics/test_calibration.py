@@ -125,6 +125,7 @@ def test_bounds_hold_for_the_scores_before_binning(rows, n_groups):
 
 
 @given(fine_events)
+@example([(0, 0.999999999999)])
 def test_the_middle_of_a_bin_is_half_way_in_log_odds(rows):
     """Within the bin; and the other class sees the mirror image of it."""
     bins = ProbabilityBins.of(counts_of(rows, COARSE))

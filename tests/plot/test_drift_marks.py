@@ -15,7 +15,9 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from streamauc import Monitor, Scale
-from streamauc.change.verdict import Evidence
+from streamauc.change.ranking_detector import RankingAlarm
+from streamauc.change.shift_detector import ShiftAlarm
+from streamauc.change.verdict import Alarm, Evidence
 from streamauc.history import History
 from streamauc.plot import style
 from streamauc.plot.drift import MOST_DATED, AlarmMark, DriftMarks
@@ -191,6 +193,29 @@ def test_marks_do_not_change_the_values_nor_their_limits():
 
     assert marked.get_ylim() == plain.get_ylim()
     assert np.array_equal(marked.get_lines()[0].get_xydata(), plain.get_lines()[0].get_xydata())
+
+
+def test_alarms_of_every_detector_can_be_marked():
+    """With what moved in words; times are those of panes, seen when they end."""
+    first = START // DAY
+    alarms = [
+        Alarm(first + 11, "up", first + 9, 10, 90),
+        RankingAlarm(first + 15, "down", first + 12, 40, 0.7),
+        ShiftAlarm(first + 20, "negatives", "down", first + 18, 100, 0.4),
+    ]
+    marks = [AlarmMark.at(alarm, DAY) for alarm in alarms]
+    drift = DriftMarks(alarms=marks)
+
+    assert [(one.seen, one.began) for one in marks] == [
+        (at(12), at(9)),
+        (at(16), at(12)),
+        (at(21), at(18)),
+    ]
+    began = "from about when it began"
+    assert legends(draw(drift)) == [["class ratio seen to move up", began]]
+    moved = "AUC and scores of the negatives seen to move down, 2 times"
+    assert legends(draw(drift, "roc_auc")) == [[moved, began]]
+    assert legends(draw(drift, "average_precision")) == []
 
 
 def test_a_legend_of_histories_stays():

@@ -2,6 +2,8 @@
 
 # Line 6 is the first free one of each.
 METRIC = '[[rule]]\nalert = "low"\nmetric = "roc_auc"\nwindow = "1h"\nbelow = 0.8\n'
+AREA = '[[rule]]\nalert = "low"\nmetric = "partial_roc_auc"\nwindow = "1h"\nbelow = 0.8\n'
+GROUPED = AREA.replace("partial_roc_auc", "brier_reliability")
 PRECISION = '[[rule]]\nalert = "low"\nmetric = "precision@0.5"\nwindow = "1h"\nbelow = 0.8\n'
 COMPARED = '[[rule]]\nalert = "worse"\nmetric = "roc_auc_difference"\nwindow = "1h"\nbelow = -0.1\n'
 AGE = '[[rule]]\nalert = "silent"\nmetric = "newest_event_age"\nabove = "5m"\n\n'
@@ -124,6 +126,11 @@ _ON_OTHERS = [  # (base, appended, key, part)
     (PRECISION, "threshold = 0.7", "threshold", "must be given once"),
     (PRECISION, "prevalence = 0", "prevalence", "prevalence must be in (0, 1), got 0.0"),
     (PRECISION, "prevalence = 1.2", "prevalence", "in (0, 1)"),
+    (PRECISION, "prevalence = 1e-200", "prevalence", "prevalence must be in [1e-12, 1 - 1e-12]"),
+    (AREA, "max_fpr = 1e-300", "max_fpr", "max_fpr must be at least 1e-09 more than min_fpr"),
+    (AREA, "min_fpr = 0.9999999999", "min_fpr", "min_fpr must be at most 1 - 1e-09, got 0.9999"),
+    (GROUPED, "n_groups = 2.5", "n_groups", "n_groups must be a whole number, got 2.5"),
+    (GROUPED, "n_groups = inf", "n_groups", "n_groups must be a finite number"),
     (PRECISION, "beta = 1", "beta", "takes none"),
     (COMPARED, "", "reference", "reference is missing", 1),
     (COMPARED, "reference = 7", "reference", "text that is not empty, got 7"),
@@ -193,13 +200,23 @@ _WHOLE = [  # (text, line, key, part)
     ),
     (metric('"roc_acu"'), 3, "metric", "did you mean 'roc_auc'"),
     (metric('"precison@0.5"'), 3, "metric", "did you mean 'precision'"),
-    (metric('"precision@"'), 3, "metric", "finite number behind @"),
-    (metric('"precision@inf"'), 3, "metric", "finite number behind @"),
+    (metric('"precision@"'), 3, "metric", "threshold must be a number, got '' in 'precision@'"),
+    (metric('"precision@inf"'), 3, "metric", "threshold must be finite, got inf in 'precision@i"),
+    (metric('"precision_change@"'), 3, "metric", "threshold must be a number, got ''"),
+    (metric('"precision_change@0.5@0.6"'), 3, "metric", "threshold must be given once"),
     (metric('"roc_auc@0.5"'), 3, "metric", "takes no threshold behind @"),
+    (metric('"roc_auc@beta=2"'), 3, "metric", "takes no beta behind @"),
+    (metric('"f_bta@0.5@beta=2"'), 3, "metric", "got 'f_bta@0.5@beta=2'; did you mean 'f_beta'"),
+    (metric('"f_beta@0.5@beta=-2"'), 3, "metric", "beta must be in [0, 1e+06], got -2.0"),
+    (metric('"f_beta@0.5@beta=x"'), 3, "metric", "beta must be a number, got 'x'"),
+    (metric('"f_beta@0.5@beta=2@beta=2"'), 3, "metric", "beta must be given once"),
+    (metric('"f_beta@0.5@beta=2"', "below = 1\nbeta = 2"), 6, "beta", "beta must be given once"),
+    (metric('"partial_roc_auc@max_fpr=2"'), 3, "metric", "max_fpr must be in (0.0, 1], got 2.0"),
     (metric('"recall"'), 1, "threshold", "threshold is missing"),
     (metric('"f_beta@0.5"'), 1, "beta", "beta is missing"),
     (metric('"ks.all"', 'above = 0.1\nreference = "7d"'), 3, "metric", "did you mean 'ks.overall'"),
-    (metric('"n_pos"', 'by = "bound"\nbelow = 3'), 5, "by", "has no interval"),
+    (metric('"n_pos"', 'by = "bound"\nbelow = 3'), 5, "by", "'n_pos' has no interval; "),
+    (metric('"mcc@0"', 'by = "bound"\nbelow = 3'), 5, "by", "by bootstrap, which rules do not run"),
     (metric("3"), 3, "metric", "text that is not empty, got 3"),
     (metric("[]"), 3, "metric", "got an array"),
     (metric('"prevalence"', "below = 1\nabove = 3\nclear_above = 4"), 7, "clear_above", "leave"),

@@ -93,6 +93,32 @@ def test_every_metric_of_the_catalogue_can_be_measured():
             assert rule.measure.params["threshold"] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("f_beta@0.5@beta=2", ""),
+        ("f_beta@beta=2@threshold=0.5", ""),
+        ("f_beta@0.5", "beta = 2"),
+        ("f_beta@beta=2", "threshold = 0.5"),
+        ("f_beta", "threshold = 0.5\nbeta = 2"),
+    ],
+)
+def test_a_metric_is_named_as_everywhere_else(text, keys):
+    """Its parameters behind @, as `Window` and `replay` take them, or as keys, or some of each."""
+    rule = only(bare(f'metric = "{text}"', 'window = "1h"', "below = 1", keys))
+
+    assert rule.measure.params == {"threshold": 0.5, "beta": 2.0}
+    assert rule.policy.subject == "f_beta@0.5 beta=2"
+
+
+def test_parameters_that_are_not_needed_stand_behind_the_name_too():
+    """Such as the ends of a region of rates."""
+    text = 'metric = "partial_roc_auc@min_fpr=0.01@max_fpr=0.1"'
+    rule = only(bare(text, 'window = "1h"', "below = 1", 'by = "bound"'))
+
+    assert rule.measure.params == {"min_fpr": 0.01, "max_fpr": 0.1}
+
+
 def test_every_comparison_can_be_measured():
     """Its threshold may stand in the middle, as `Comparison.attribution` names it."""
     for definition in DEFINITIONS.values():

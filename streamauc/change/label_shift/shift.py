@@ -49,16 +49,20 @@ class LabelShift:
 
     def explain(self) -> str:
         """Return the result in plain words, a sentence a line."""
-        lines = [
-            f"Reference: {self.n_reference:,.10g} events, {_percent(self.reference_prevalence)}"
-            f" positive. Current: {self.n_current:,.10g} scores."
-        ]
+        lines = [f"Reference: {self._reference}. Current: {_number(self.n_current, 'score')}."]
         if math.isnan(self.prevalence):
             return "\n".join([*lines, f"The class ratio cannot be told ({self._why})."])
         lines += [self._share_line(), self._moment_line(), self._fit_line()]
         if self.outside > 0:
             lines.append(f"{_percent(self.outside)} of the scores lie outside the reference's.")
         return "\n".join(lines)
+
+    @property
+    def _reference(self) -> str:
+        found = _number(self.n_reference, "event")
+        if not self.n_reference:
+            return found
+        return f"{found}, {_percent(self.reference_prevalence)} positive"
 
     @property
     def _why(self) -> str:
@@ -149,7 +153,7 @@ def label_shift(
     """
     known, scores = aligned(reference, current)
     check_independent(reference, current, independent=independent)
-    level = _check.fraction("level", level)
+    level = _check.level(level)
     if n_groups is not None:
         n_groups = _check.integer("n_groups", n_groups, 2)
     blank = _blank(known, scores, level)
@@ -177,6 +181,8 @@ def _blank(reference: ScoreHistogram, current: ScoreHistogram, level: float) -> 
 
 def _lacks(reference: ScoreHistogram, current: ScoreHistogram) -> str | None:
     n_neg, n_pos = reference.totals.tolist()
+    if not n_pos and not n_neg:
+        return "no events in the reference"
     if not n_pos or not n_neg:
         return f"no {'negatives' if n_pos else 'positives'} in the reference"
     return None if current.n_bins else "no current scores"
@@ -213,6 +219,10 @@ def _note(groups: Groups) -> str:
     if min(groups.pos.size, groups.neg.size) >= _SMALL_CLASS:
         return _NOTE
     return f"{_NOTE}; may cover less than it says: fewer than {_SMALL_CLASS} events of a class"
+
+
+def _number(amount: float, what: str) -> str:
+    return f"{amount:,.10g} {what}{'' if amount == 1 else 's'}" if amount else f"no {what}s"
 
 
 def _percent(share: float, width: float = math.nan) -> str:

@@ -10,7 +10,9 @@ import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from streamauc.counts import ThresholdCounts
+from streamauc import _check
+from streamauc.counts import ThresholdCounts, threshold_counts
+from streamauc.histogram import ScoreHistogram
 from streamauc.metrics.catalogue.entry import (
     Direction,
     IntervalFunction,
@@ -21,10 +23,12 @@ from streamauc.metrics.catalogue.entry import (
 )
 from streamauc.metrics.intervals import Interval
 from streamauc.metrics.scalars import Bounds
+from streamauc.scale import Scale
 
 __all__ = [
     "METRICS",
     "PARAMETERS",
+    "REASONS",
     "Direction",
     "IntervalFunction",
     "Metric",
@@ -33,6 +37,7 @@ __all__ = [
     "Params",
     "UnknownMetricError",
     "bounds",
+    "check",
     "find",
     "interval",
     "main_parameter",
@@ -49,8 +54,10 @@ _NAMES = {
     "curves": "gini ks_statistic roc_hull_auc pr_area h_measure gain lift",
     "flagging": "precision recall fpr fnr specificity npv alert_rate accuracy balanced_accuracy"
     " informedness f1 f_beta mcc",
-    "choosing": "mean_cost lowest_mean_cost best_f1 best_mcc best_informedness recall_at_fpr"
-    " recall_at_precision recall_at_alert_rate",
+    "choosing": "mean_cost total_cost lowest_mean_cost best_f1 best_f_beta best_mcc"
+    " best_informedness closest_to_corner recall_at_fpr recall_at_precision recall_at_alert_rate",
+    "thresholds": "best_f1_threshold best_f_beta_threshold best_mcc_threshold"
+    " best_informedness_threshold ks_threshold lowest_mean_cost_threshold",
     "probability": "brier_score brier_reliability brier_resolution brier_uncertainty log_loss"
     " expected_calibration_error",
 }
@@ -64,6 +71,19 @@ PARAMETERS = (
     *("min_precision", "max_alert_rate"),
     *("share", "severity_ratio", "n_groups"),
 )
+
+
+# Why a value is ``nan``, and what that means.
+REASONS = {
+    "empty": "there are no events",
+    "no_positives": "there are no positives",
+    "no_negatives": "there are no negatives",
+    "nothing_flagged": "no score is at or above the threshold",
+    "no_variation": "predictions or outcomes are all the same",
+    "infeasible": "no threshold keeps the limits",
+    "flag_nobody": "no threshold is better than to flag nobody",
+    "not_probabilities": "the scores are no probabilities",
+}
 
 
 class _Catalogue(Mapping[str, Metric]):
@@ -139,8 +159,12 @@ def main_parameter(parameters: Sequence[str]) -> str:
 def value(counts: ThresholdCounts, name: str, **params: float) -> float:
     """Return a metric by name; ``nan`` where it is undefined."""
     metric = find(name)
-    _check_parameters(metric, params)
-    return metric.function(counts, params)
+    return metric.function(counts, _checked(metric, params))
+
+
+def check(name: str, **params: float) -> None:
+    """Raise ValueError or TypeError for parameters with which no value can be asked for."""
+    value(threshold_counts(ScoreHistogram.empty(Scale.exact())), name, **params)
 
 
 def interval(
@@ -151,11 +175,12 @@ def interval(
     Raises ValueError for a number of events, which has none.
     """
     metric = find(name)
-    _check_parameters(metric, params)
+    params, level = _checked(metric, params), _check.level(level)
     if metric.interval is not None:
         return metric.interval(counts, level, params)
     if metric.unit == "events":
         raise ValueError(f"metric must be one with an interval, got {name!r}")
+    metric.function(counts, params)  # raises for wrong ones, also where nothing is to be drawn
     # Loaded here, as nearly nobody needs it.
     from streamauc.metrics.bootstrap import bootstrap_interval
 
@@ -165,7 +190,7 @@ def interval(
 def bounds(counts: ThresholdCounts, name: str, **params: float) -> Bounds:
     """Return what binning leaves open of a metric. Raises ValueError if it has no bounds."""
     metric = find(name)
-    _check_parameters(metric, params)
+    params = _checked(metric, params)
     if metric.bounds is None:
         raise ValueError(f"metric must be one with bounds, got {name!r}")
     return metric.bounds(counts, params)
@@ -174,9 +199,7 @@ def bounds(counts: ThresholdCounts, name: str, **params: float) -> Bounds:
 def reason(counts: ThresholdCounts, name: str, **params: float) -> str | None:
     """Return why a metric is ``nan``, or None if it is not.
 
-    One of ``empty``, ``no_positives``, ``no_negatives``, ``nothing_flagged``, ``no_variation``
-    (of the predictions or the outcomes), ``infeasible`` (no threshold keeps the limits) and
-    ``not_probabilities`` (the scores are not).
+    One of `REASONS`, which says what each means.
     """
     if not math.isnan(value(counts, name, **params)):
         return None
@@ -196,13 +219,15 @@ def reason(counts: ThresholdCounts, name: str, **params: float) -> str | None:
     return "nothing_flagged" if "flagged" in needs else "no_variation"
 
 
-def _check_parameters(metric: Metric, params: Params) -> None:
+def _checked(metric: Metric, params: Params) -> dict[str, float]:
+    """Return parameters that a metric takes as floats. Raises ValueError and TypeError."""
     missing = [name for name in metric.parameters if name not in params]
     extra = [name for name in params if name not in metric.parameters + metric.optional]
     if missing:
         raise ValueError(f"metric {metric.name!r} needs {missing[0]}=")
     if extra:
         raise ValueError(f"metric {metric.name!r} takes no {extra[0]}=")
+    return {name: _check.number(name, given) for name, given in params.items()}
 
 
 def table() -> str:

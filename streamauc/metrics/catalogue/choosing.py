@@ -1,33 +1,39 @@
 """Entries: what flagging costs, and what the best threshold would reach."""
 
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.best import BestThreshold, best_threshold
 from streamauc.metrics.best_criteria import CriterionName
-from streamauc.metrics.catalogue.entry import Metric, Need, Params
+from streamauc.metrics.catalogue.entry import ANY, SHARE, SIGNED, Metric, Need, Params, plain
 from streamauc.metrics.cost_interval import lowest_mean_cost, lowest_mean_cost_interval
-from streamauc.metrics.costs import CostMatrix, mean_cost
+from streamauc.metrics.costs import CostMatrix, mean_cost, total_cost
 from streamauc.metrics.intervals import Interval
 
-_COSTS = ("fn", "fp")
-_MORE_COSTS = ("tp", "tn", "prevalence")
+COSTS = ("fn", "fp")
+MORE_COSTS = ("tp", "tn", "prevalence")
 
 
-def _matrix(params: Params) -> CostMatrix:
+def matrix(params: Params) -> CostMatrix:
+    """Return the costs among the parameters."""
     return CostMatrix(**{name: params[name] for name in ("tp", "fn", "fp", "tn") if name in params})
 
 
 def _mean_cost(counts: ThresholdCounts, params: Params) -> float:
     share = params.get("prevalence")
-    return mean_cost(counts, _matrix(params), params["threshold"], prevalence=share)
+    return mean_cost(counts, matrix(params), params["threshold"], prevalence=share)
+
+
+def _total_cost(counts: ThresholdCounts, params: Params) -> float:
+    return total_cost(counts, matrix(params), params["threshold"])
 
 
 def _lowest(counts: ThresholdCounts, params: Params) -> float:
-    return lowest_mean_cost(counts, _matrix(params), prevalence=params.get("prevalence"))
+    return lowest_mean_cost(counts, matrix(params), prevalence=params.get("prevalence"))
 
 
 def _lowest_interval(counts: ThresholdCounts, level: float, params: Params) -> Interval:
-    share = params.get("prevalence")
-    return lowest_mean_cost_interval(counts, _matrix(params), prevalence=share, level=level)
+    share = parameters.prevalence(params["prevalence"]) if "prevalence" in params else None
+    return lowest_mean_cost_interval(counts, matrix(params), prevalence=share, level=level)
 
 
 def _limited(counts: ThresholdCounts, params: Params) -> BestThreshold:
@@ -40,7 +46,9 @@ def _limited(counts: ThresholdCounts, params: Params) -> BestThreshold:
     )
 
 
-def _best(name: CriterionName, summary: str, needs: tuple[Need, ...]) -> Metric:
+def _best(
+    name: CriterionName, summary: str, needs: tuple[Need, ...], needed: tuple[str, ...] = ()
+) -> Metric:
     """Return the entry of the highest value of a criterion."""
     return Metric(
         name=f"best_{name}",
@@ -48,8 +56,11 @@ def _best(name: CriterionName, summary: str, needs: tuple[Need, ...]) -> Metric:
         unit="share",
         better="higher",
         needs=needs,
+        # No threshold of a score that ranks backwards may have a correlation of 0 or more.
+        within=SIGNED if name == "mcc" else SHARE,
         function=lambda counts, params: best_threshold(counts, by=name, **params).value,
         reason=lambda counts, params: best_threshold(counts, by=name, **params).reason,
+        parameters=needed,
         optional=("prevalence",),
     )
 
@@ -77,8 +88,20 @@ ENTRIES = (
         better="lower",
         needs=("samples",),
         function=_mean_cost,
-        parameters=("threshold", *_COSTS),
-        optional=_MORE_COSTS,
+        within=ANY,
+        parameters=("threshold", *COSTS),
+        optional=MORE_COSTS,
+    ),
+    Metric(
+        name="total_cost",
+        summary="cost of all events at a threshold",
+        unit="cost",
+        better="lower",
+        needs=(),
+        function=_total_cost,
+        within=ANY,
+        parameters=("threshold", *COSTS),
+        optional=("tp", "tn"),  # at another prevalence there are other events
     ),
     Metric(
         name="lowest_mean_cost",
@@ -87,13 +110,24 @@ ENTRIES = (
         better="lower",
         needs=("samples",),
         function=_lowest,
+        within=ANY,
         interval=_lowest_interval,
-        parameters=_COSTS,
-        optional=_MORE_COSTS,
+        parameters=COSTS,
+        optional=MORE_COSTS,
     ),
     _best("f1", "highest F1 of any threshold", ("positives",)),
+    _best("f_beta", "highest F-beta of any threshold", ("positives",), ("beta",)),
     _best("mcc", "highest MCC of any threshold", _BOTH),
     _best("informedness", "highest informedness of any threshold, Youden's index", _BOTH),
+    Metric(
+        name="closest_to_corner",
+        summary="least distance of the ROC curve from its corner, perfect scores",
+        unit="distance",
+        better="lower",
+        needs=_BOTH,
+        function=plain(lambda counts: best_threshold(counts, by="closest_to_corner").value),
+        within=(0.0, 1.0),  # to flag nobody has 1
+    ),
     _recall_within("max_fpr", "highest recall with a false positive rate of at most", _BOTH),
     _recall_within(
         "min_precision", "highest recall with a precision of at least", ("positives", "flagged")

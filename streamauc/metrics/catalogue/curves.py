@@ -5,6 +5,9 @@ from collections.abc import Callable
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import gains
 from streamauc.metrics.catalogue.entry import (
+    AMOUNT,
+    SHARE,
+    SIGNED,
     Metric,
     Params,
     plain,
@@ -48,6 +51,7 @@ def _at_the_top(
         unit=unit,
         better="higher",
         needs=("positives",),
+        within=SHARE if unit == "share" else AMOUNT,
         function=lambda counts, params: value(counts, share=params["share"]),
         bounds=lambda counts, params: bounds(counts, share=params["share"]),
         parameters=("share",),
@@ -61,6 +65,7 @@ ENTRIES = (
         plain(gains.gini),
         interval=plain_interval(gains.gini_interval),
         bounds=plain_bounds(gains.gini_bounds),
+        within=SIGNED,
     ),
     ranking_share(
         "ks_statistic",

@@ -1,5 +1,6 @@
 """What an entry of the catalogue says of a metric, and how entries are made."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -11,6 +12,10 @@ from streamauc.metrics.scalars import Bounds
 
 Need = Literal["samples", "positives", "negatives", "flagged", "varying"]
 Direction = Literal["higher", "lower", "neither"]
+
+# Ranges of values: shares and areas, correlations, numbers and sums, costs.
+SHARE, SIGNED, AMOUNT = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf)
+ANY = (-math.inf, math.inf)
 
 
 Params = Mapping[str, float]
@@ -44,6 +49,8 @@ class Metric:
     better: Direction
     needs: tuple[Need, ...]
     function: MetricFunction = field(repr=False)
+    # Between which two no value is outside.
+    within: tuple[float, float] = SHARE
     interval: IntervalFunction | None = field(default=None, repr=False)
     bounds: BoundsFunction | None = field(default=None, repr=False)
     # Why it is undefined, where `needs` does not tell.
@@ -64,6 +71,7 @@ def ranking_share(
     interval: IntervalFunction | None = None,
     bounds: BoundsFunction | None = None,
     optional: tuple[str, ...] = (),
+    within: tuple[float, float] = SHARE,
 ) -> Metric:
     """Return the entry of a share that says how well positives are ranked above negatives."""
     return Metric(
@@ -76,6 +84,7 @@ def ranking_share(
         interval=interval,
         bounds=bounds,
         optional=optional,
+        within=within,
     )
 
 

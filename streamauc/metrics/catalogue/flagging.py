@@ -5,6 +5,7 @@ from dataclasses import replace
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import combined, intervals
 from streamauc.metrics.catalogue.entry import (
+    SIGNED,
     Direction,
     IntervalFunction,
     Metric,
@@ -97,16 +98,22 @@ ENTRIES = (
         "higher",
         ("positives", "negatives"),
     ),
-    _rate("informedness", "recall + specificity - 1", "higher", ("positives", "negatives")),
+    replace(
+        _rate("informedness", "recall + specificity - 1", "higher", ("positives", "negatives")),
+        within=SIGNED,
+    ),
     _rate("f1", "harmonic mean of precision and recall", "higher", ("positives",)),
     Metric(
         name="f_beta",
         summary="mean of precision and recall that weighs recall beta times as much",
         unit="share",
         better="higher",
-        needs=("positives",),
+        needs=("positives", "flagged"),  # with a beta of 0 it is the precision
         function=_f_beta,
         parameters=("threshold", "beta"),
     ),
-    _rate("mcc", "correlation of prediction and outcome", "higher", ("positives", "negatives")),
+    replace(
+        _rate("mcc", "correlation of prediction and outcome", "higher", ("positives", "negatives")),
+        within=SIGNED,
+    ),
 )

@@ -2,7 +2,7 @@
 
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import intervals, scalars
-from streamauc.metrics.catalogue.entry import Metric, plain, plain_interval
+from streamauc.metrics.catalogue.entry import AMOUNT, Metric, plain, plain_interval
 
 
 def _count(name: str, summary: str) -> Metric:
@@ -14,6 +14,7 @@ def _count(name: str, summary: str) -> Metric:
         better="neither",
         needs=(),
         function=plain(read),
+        within=AMOUNT,
     )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Literal
 
 from streamauc.counts import ThresholdCounts
-from streamauc.metrics import calibration, probability
+from streamauc.metrics import calibration, parameters, probability
 from streamauc.metrics.catalogue.entry import (
+    AMOUNT,
     BoundsFunction,
     Direction,
     Metric,
@@ -17,7 +18,6 @@ from streamauc.metrics.probability import brier_parts
 from streamauc.metrics.scalars import Bounds
 
 _Part = Literal["reliability", "resolution", "uncertainty"]
-_N_GROUPS = 10
 
 
 def _fault(counts: ThresholdCounts, _params: Params) -> str | None:
@@ -25,11 +25,7 @@ def _fault(counts: ThresholdCounts, _params: Params) -> str | None:
 
 
 def _n_groups(params: Params) -> int:
-    """Return how many groups are asked for. Raises ValueError unless it is a whole number."""
-    found = params.get("n_groups", _N_GROUPS)
-    if found != int(found):
-        raise ValueError(f"n_groups must be a whole number, got {found!r}")
-    return int(found)
+    return parameters.n_groups(params.get("n_groups", calibration.N_GROUPS))
 
 
 def _in_groups(read: Callable[..., float]) -> Callable[[ThresholdCounts, Params], float]:
@@ -87,6 +83,7 @@ ENTRIES = (
         better="lower",
         needs=("samples",),
         function=plain(probability.log_loss),
+        within=AMOUNT,
         bounds=plain_bounds(probability.log_loss_bounds),
         reason=_fault,
         of_order=False,

@@ -1,9 +1,12 @@
 """Entries: how well the scores rank, over all thresholds."""
 
+import math
+
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import intervals, scalars
 from streamauc.metrics.area_intervals import average_precision_interval, partial_roc_auc_interval
 from streamauc.metrics.catalogue.entry import (
+    SHARE,
     Metric,
     Params,
     plain,
@@ -52,6 +55,8 @@ def _partial(name: str, summary: str, unit: str, *, standardised: bool) -> Metri
             counts, **params, standardised=standardised
         ),
         interval=interval,
+        # Chance is 1/2 there; what is worse is far below where chance has little to lose.
+        within=(-math.inf, 1.0) if standardised else SHARE,
         bounds=lambda counts, params: partial_roc_auc_bounds(
             counts, **params, standardised=standardised
         ),
