@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from streamauc import _time
 from streamauc.cli.existing import existing_store
 from streamauc.cli.judged import JsonValue, print_results, to_dict
+from streamauc.cli.unknown import UNKNOWN
 from streamauc.rules.document import load
 from streamauc.rules.evaluate import Result
 from streamauc.rules.model import Measure
@@ -20,7 +21,7 @@ from streamauc.rules.policy import Limits
 from streamauc.rules.record import State
 from streamauc.rules.stored import evaluate_stored
 
-OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
+OK, WARNING, CRITICAL = 0, 1, 2
 _NAMES = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 _WORST = (CRITICAL, UNKNOWN, WARNING, OK)
 # So many alerts are named in the first line, which a pager shows whole.
