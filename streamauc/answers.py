@@ -132,4 +132,5 @@ class Answers(ABC):
             min_coverage=min_coverage,
             empty=ScoreHistogram.empty(self._scale),
             origin=self._origin,
+            pane_seconds=self._tiers[0].pane_seconds,
         )

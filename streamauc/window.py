@@ -30,7 +30,8 @@ class Window:
     (the window begins before counting did), ``expired`` (it begins before the oldest pane that
     survives) and ``immature`` (its `coverage` is below the `min_coverage` asked for: outcomes
     known early are not a fair sample). `origin` is the same for all windows of one monitor and
-    for no others, so that `compare` knows when two windows share events.
+    for no others, so that `compare` knows when two windows share events. `pane_seconds` is the
+    length of that monitor's finest panes; older events are left in coarser ones.
 
     Everything is worked out when first asked for, in O(n_bins).
     """
@@ -44,6 +45,7 @@ class Window:
     origin: str
     predicted_parts: Sequence[ScoreHistogram] = ()
     min_coverage: float = 0.0
+    pane_seconds: int = 1
 
     @cached_property
     def histogram(self) -> ScoreHistogram:

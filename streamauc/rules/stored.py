@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
+from streamauc import tiers
 from streamauc.change.reference import ReferencePanes
 from streamauc.change.verdict import State as DetectorState
 from streamauc.reader import SeriesReader
@@ -31,7 +32,8 @@ class StoreSource:
     """All series of a store, as a `Source`; detectors advance in it, whoever asks.
 
     `clock` tells the time; of a series that goes by event time, too. Unless it is to `keep` what
-    detectors have taken in, the store stays as it is.
+    detectors have taken in, the store stays as it is, and nothing is seen of what came after that
+    time: a pane that reaches beyond it is left out.
     """
 
     def __init__(
@@ -64,7 +66,12 @@ class StoreSource:
         """Return the events of [start, end), rounded outwards to panes."""
         reader = self._reader(labels)
         with reader.moment():
-            return reader.window(start, end)
+            found = reader.window(start, end)
+            if self._keep or found.end <= self.now():
+                return found
+            facts = self._found(labels).facts
+            limit = tiers.snap(facts.tiers, facts.first, self.now())
+            return reader.window(min(start, limit), limit)
 
     def health(self, labels: Labels) -> Health:
         """Return how a series is doing; the newest event to the end of its pane."""

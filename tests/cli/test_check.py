@@ -141,6 +141,8 @@ def test_json_is_for_programs(tmp_path, store):
     assert found["alerts"][1]["series"] == {"model": "fraud"}
     assert found["alerts"][2]["value"] is None
     assert found["alerts"][1]["changed"]
+    span = found["alerts"][1]["start"], found["alerts"][1]["end"]
+    assert span == ("2026-03-01T11:00:00+00:00", "2026-03-01T12:00:00+00:00")
 
 
 def test_states_are_kept_between_runs(tmp_path):
