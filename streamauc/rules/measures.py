@@ -26,8 +26,9 @@ _PARTS = ("prevalence", "positives", "negatives")
 class Definition:
     """A name that a rule may measure.
 
-    `windowed` says whether it is of a window, `of_time` whether it is in seconds; `metric` and
-    `part` are what a comparison reads.
+    `windowed` says whether it is of a window of panes; if not, `last` is of how many seconds it
+    is unless the rule says so, 0 if it is of none. `of_time` says whether it is in seconds;
+    `metric` and `part` are what a comparison reads.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Definition:
     optional: tuple[str, ...] = ()
     has_interval: bool = False
     windowed: bool = True
+    last: float = 0.0
     of_time: bool = False
     metric: str = ""
     part: str = ""
@@ -76,7 +78,7 @@ def _comparisons() -> Iterator[Definition]:
 _HEALTH = (
     Definition("coverage", "health"),
     Definition("newest_event_age", "health", windowed=False, of_time=True),
-    Definition("rejected_share", "health", windowed=False),
+    Definition("rejected_share", "health", windowed=False, last=3600.0),
     Definition("seconds_since_flush", "health", windowed=False, of_time=True),
 )
 

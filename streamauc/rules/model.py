@@ -35,7 +35,8 @@ class Reference:
 class Measure:
     """A metric, a comparison or something about the health of a stream.
 
-    * `last`, `offset`: the window; `last` is None where there is none.
+    * `last`, `offset`: the window; `last` is None where there is none, and of the rejected share
+      how long ago it is compared with.
     * `level`: of the interval if it is the whole interval that must be past the limit, else None.
     * `min_pos`, `min_neg`, `min_coverage`: with less, there is nothing to judge.
     """

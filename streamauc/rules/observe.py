@@ -12,6 +12,7 @@ from streamauc.rules.model import Detection, Key, Measure
 from streamauc.rules.readings import Decided, Measured, Missing, Reading
 from streamauc.rules.selector import Labels
 from streamauc.rules.source import Compared, View
+from streamauc.rules.tallies import MAX_LAST, base_of, since_shown
 from streamauc.window import Window
 
 _LEVEL = 0.95
@@ -21,7 +22,7 @@ def observe(measure: Measure | Detection, key: Key, view: View, labels: Labels) 
     """Return the reading of a rule for a series. Raises whatever the source raises."""
     if isinstance(measure, Detection):
         return _detection(measure, key, view, labels)
-    if measure.last is None:
+    if not measure.definition.windowed or measure.last is None:
         return _health(measure, view, labels)
     window = view.last(labels, measure.last, measure.offset)
     found = _windowed(measure, view, labels, window)
@@ -50,21 +51,39 @@ def _detection(detection: Detection, key: Key, view: View, labels: Labels) -> Re
 
 
 def _health(measure: Measure, view: View, labels: Labels) -> Reading:
+    if measure.definition.name == "rejected_share":
+        return _rejected(measure, view, labels)
     health = view.health(labels)
     if measure.definition.name == "newest_event_age":
         age = max(0.0, view.now - health.newest_event)
         # `max` may drop a nan.
         age = math.nan if math.isnan(health.newest_event) else age
         return _of(age, "no event yet, or none known of")
-    if measure.definition.name == "rejected_share":
-        share = health.n_rejected / health.n_offered if health.n_offered else math.nan
-        return _of(share, "no event offered yet, or none known of")
     if not health.writers:
         return Missing("no open writer is known that flushes to a store")
     writer = max(health.writers, key=lambda name: (health.writers[name], name))
     others = f" of {len(health.writers)}" if len(health.writers) > 1 else ""
     silent = health.writers[writer]
     return _of(silent, "not known", f"writer {writer}{others}: {span(round(silent))} ago")
+
+
+def _rejected(measure: Measure, view: View, labels: Labels) -> Measured | Missing:
+    """Return the rejected share of the events that were offered between two evaluations."""
+    tallies = view.tallies(labels)
+    if not tallies:
+        return Missing("what was offered by then is not known")
+    newest = tallies[-1]
+    if not newest.n_offered:
+        return Missing("no event offered yet")
+    base = base_of(tallies, measure.last or MAX_LAST)
+    if base is None:
+        return Missing("no check before that this one could be compared with; the next one can")
+    since = since_shown(base, newest.at)
+    n_offered = newest.n_offered - base.n_offered
+    if not n_offered:
+        return Missing(f"no event offered {since}")
+    share = (newest.n_rejected - base.n_rejected) / n_offered
+    return replace(Measured.of(share, since), span=(base.at, newest.at))
 
 
 def _of(value: float, reason: str, note: str = "") -> Measured | Missing:

@@ -364,7 +364,7 @@ def test_the_rejected_share():
     made = Monitor(clock=clock, bad="skip")
     file = rule('metric = "rejected_share"', "above = 0.2")
     found = MonitorSource([(FRAUD, made)], clock=clock)
-    assert said(file, found)[::2] == ("NO_DATA", "no event offered yet, or none known of")
+    assert said(file, found)[::2] == ("NO_DATA", "no event offered yet")
     for score in (0.1, 0.2, 0.3, 7.0):
         made.update(1, score, 50.0)
 
