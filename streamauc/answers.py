@@ -74,6 +74,10 @@ class Answers(ABC):
     def _more_caveats(self) -> tuple[str, ...]:
         return ()
 
+    def _left_out(self, start: float, end: float) -> bool:  # noqa: ARG002 - memory is never damaged
+        """Return whether panes of [start, end) can't be read, and are left out."""
+        return False
+
     def step(self, detector: PaneDetector) -> State:
         """Step a detector over the panes that have matured; see `advance.advance`."""
         now = self.advance()
@@ -118,6 +122,8 @@ class Answers(ABC):
     ) -> Window:
         since = self.observed_since
         caveats = list(self._more_caveats)
+        if self._left_out(cover.start, cover.end):
+            caveats.append("damaged")
         if cover.start < tiers.floor(since, self._tiers[0].pane_seconds):
             caveats.append("warming_up")
         if cover.expired:

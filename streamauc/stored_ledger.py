@@ -302,6 +302,9 @@ class StoredLedger(Ledger):
     def _more_caveats(self) -> tuple[str, ...]:
         return ("unwritten",) if self.is_behind else ()
 
+    def _left_out(self, start: float, end: float) -> bool:
+        return self._series.left_out(start, end)
+
     def _delay_log(self) -> DelayLog:
         return delay_log(self._store, self._series)
 

@@ -27,7 +27,13 @@ def _run() -> None:
 
         plain = read_plain_check(sys.argv[2:])
         if plain is not None:
-            guarded_check(plain.rules, plain.store, output=plain.output, now=plain.now)
+            guarded_check(
+                plain.rules,
+                plain.store,
+                output=plain.output,
+                now=plain.now,
+                skip_damaged=plain.skip_damaged,
+            )
     _run_whole()
 
 

@@ -28,7 +28,9 @@ _WORST = (CRITICAL, UNKNOWN, WARNING, OK)
 _NAMED = 3
 
 
-def run_check(rules: str, store: str, *, output: str, now: str | None = None) -> int:
+def run_check(
+    rules: str, store: str, *, output: str, now: str | None = None, skip_damaged: bool = False
+) -> int:
     """Evaluate the rules once, print what they say, and return the exit code.
 
     As of another time than now nothing is kept, so that trying something out changes no state.
@@ -37,7 +39,7 @@ def run_check(rules: str, store: str, *, output: str, now: str | None = None) ->
     file = load(rules)
     is_live = moment is None
     clock = time.time if moment is None else lambda: moment
-    with existing_store(store, read_only=not is_live) as opened:
+    with existing_store(store, read_only=not is_live, skip_damaged=skip_damaged) as opened:
         results = evaluate_stored(file, opened, clock=clock, keep=is_live)
     code = exit_code(results)
     if output == "json":

@@ -35,7 +35,9 @@ def guarded(
     raise Finished(code)
 
 
-def guarded_check(rules: str, store: str, *, output: str, now: str | None) -> None:
+def guarded_check(
+    rules: str, store: str, *, output: str, now: str | None, skip_damaged: bool
+) -> None:
     """Run ``streamauc check``, which ends with 3 where any other command would with 2.
 
     Its first line on standard output is a plugin's, whatever happens.
@@ -44,6 +46,6 @@ def guarded_check(rules: str, store: str, *, output: str, now: str | None) -> No
     def run() -> int:
         from streamauc.cli.check import run_check
 
-        return run_check(rules, store, output=output, now=now)
+        return run_check(rules, store, output=output, now=now, skip_damaged=skip_damaged)
 
     guarded(run, wrong=UNKNOWN, say=lambda message: say_unknown(message, output))

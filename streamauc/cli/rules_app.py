@@ -30,6 +30,15 @@ _Rules = Annotated[
     ),
 ]
 
+_SkipDamaged = Annotated[
+    bool,
+    typer.Option(
+        "--skip-damaged",
+        help="Judge without panes that can't be read, and say so, instead of an ERROR;"
+        " `streamauc store repair` gives them up for good.",
+    ),
+]
+
 
 @flowing
 def check(
@@ -44,6 +53,7 @@ def check(
             help="Judge as of this time, e.g. 2026-03-01T06:00Z, and keep nothing; now if left out."
         ),
     ] = None,
+    skip_damaged: _SkipDamaged = False,
     output: Annotated[
         CheckFormat, typer.Option("--format", help="How to print.")
     ] = CheckFormat.TABLE,
@@ -59,7 +69,7 @@ def check(
 
         streamauc check rules.toml --store metrics.db
     """
-    guarded_check(rules, store, output=output.value, now=now)
+    guarded_check(rules, store, output=output.value, now=now, skip_damaged=skip_damaged)
 
 
 @rules_app.command()
@@ -126,6 +136,7 @@ def backtest(
     start: Annotated[str, typer.Option(help="From when on, e.g. 2026-01-01T00:00Z.")],
     end: Annotated[str, typer.Option(help="Until when.")],
     every: Annotated[str, typer.Option(help="How often the rules are evaluated.")] = "5m",
+    skip_damaged: _SkipDamaged = False,
     output: Annotated[
         CheckFormat, typer.Option("--format", help="How to print.")
     ] = CheckFormat.TABLE,
@@ -140,7 +151,15 @@ def backtest(
     def run() -> int:
         from streamauc.cli.rules_tools import run_backtest
 
-        return run_backtest(rules, store, start=start, end=end, every=every, output=output.value)
+        return run_backtest(
+            rules,
+            store,
+            start=start,
+            end=end,
+            every=every,
+            output=output.value,
+            skip_damaged=skip_damaged,
+        )
 
     guarded(run)
 

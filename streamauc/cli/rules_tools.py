@@ -49,11 +49,20 @@ def run_tests(scenarios: Sequence[str], rules: str | None) -> int:
     return 0 if passed else 1
 
 
-def run_backtest(rules: str, store: str, *, start: str, end: str, every: str, output: str) -> int:
+def run_backtest(
+    rules: str,
+    store: str,
+    *,
+    start: str,
+    end: str,
+    every: str,
+    output: str,
+    skip_damaged: bool = False,
+) -> int:
     """Print when rules would have fired; return the exit code."""
     file = load(rules)
     low, high = _time.seconds("--start", start), _time.seconds("--end", end)
-    with existing_store(store, read_only=True) as opened:
+    with existing_store(store, read_only=True, skip_damaged=skip_damaged) as opened:
         finest = min((one.tiers[0].pane_seconds for one in opened.all_series()), default=60)
         source = AsOf(StoreSource(opened), pane_seconds=finest)
         found = backtest(file, source, start=low, end=high, every=_time.duration("--every", every))

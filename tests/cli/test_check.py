@@ -293,6 +293,22 @@ def test_a_read_only_store_is_unknown(tmp_path, store):
     assert str(store) in err
 
 
+def test_damaged_panes_are_left_out_when_asked_for_and_that_is_said(tmp_path, store):
+    """Otherwise a rule that would need them is in ERROR."""
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        connection.execute("UPDATE pane SET counts = x'01' WHERE id = (SELECT min(id) FROM pane)")
+        connection.commit()
+    low = rule("Low", "n_samples", "below = 10")
+    code, out, _ = check(rules(tmp_path, low), "--store", store)
+    assert (code, "DamageError" in out) == (3, True)
+    code, out, err = check(rules(tmp_path, low), "--store", store, "--skip-damaged")
+    assert (code, re.search(r"n_samples (\d+) \((.*)\)", out).groups()) == (
+        0,
+        ("590", "damaged"),
+    )
+    assert "left out of" in err
+
+
 def test_an_empty_rules_file_watches_nothing(tmp_path, store):
     code, out, err = check(rules(tmp_path, ""), "--store", store)
 
