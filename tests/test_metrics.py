@@ -579,6 +579,16 @@ def every_metric(threshold):
         yield from ((metric.name, params | one) for one in ({}, *more))
 
 
+@given(st.one_of(events, weighted_events), lattice)
+def test_every_value_is_in_its_metrics_range(rows, threshold):
+    """By which limits of alert rules are checked."""
+    counts = counts_of(rows, EXACT)
+    for name, params in every_metric(threshold):
+        low, high = catalogue.METRICS[name].range
+        value = catalogue.value(counts, name, **params)
+        assert math.isnan(value) or low - 1e-9 <= value <= high + 1e-9, (name, params, value)
+
+
 def values(counts, threshold, *, of_order=False):
     """Return every metric of the catalogue, its bounds and interval included.
 

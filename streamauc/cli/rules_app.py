@@ -75,7 +75,13 @@ def check(
 @rules_app.command()
 @flowing
 def lint(rules: _Rules) -> None:
-    """Say everything that is wrong with a rules file; exit code 0 if nothing is, else 2."""
+    """Say everything that is wrong with a rules file.
+
+    A limit that no value of its metric can be past, or that every value is past, is doubtful: it
+    can be used, but the alert never fires, always, or never clears.
+
+    Exit code: 0 if nothing is wrong, 1 if something is doubtful, 2 if the file can't be used.
+    """
 
     def run() -> int:
         from streamauc.cli.rules_tools import run_lint

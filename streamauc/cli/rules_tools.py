@@ -20,11 +20,14 @@ from streamauc.rules.stored import StoreSource, acknowledge, known_rules, state_
 
 
 def run_lint(rules: str) -> int:
-    """Say what is wrong with a rules file; return the exit code."""
+    """Say what is wrong with a rules file; return the exit code, 1 if that is only doubtful."""
     file = load(rules)  # raises with all that is wrong
-    n = len(file.rules)
-    print(f"{rules}: {n} rule{'s' * (n != 1)}, nothing wrong")
-    return 0
+    for one in file.doubts:
+        print(f"{rules}:{one.line}: {one.message}")
+    n, n_doubts = len(file.rules), len(file.doubts)
+    found = f"{n_doubts} doubtful limit{'s' * (n_doubts != 1)}" if n_doubts else "nothing wrong"
+    print(f"{rules}: {n} rule{'s' * (n != 1)}, {found}")
+    return 1 if file.doubts else 0
 
 
 def run_init(path: Path) -> int:

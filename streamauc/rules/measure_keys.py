@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from streamauc.rules import measures
+from streamauc.rules.doubts import doubts
 from streamauc.rules.formats import brief, span
 from streamauc.rules.measures import PARAMETERS, Definition
 from streamauc.rules.model import Measure, Reference
@@ -101,6 +102,8 @@ def _read_limits(table: Table, definition: Definition) -> Limits:
             " the alert fires outside the two",
         )
     _check_clear(table, limits)
+    for key, message in doubts(definition, limits):
+        table.log.doubt((*table.path, key), message)
     return limits
 
 

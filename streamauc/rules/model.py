@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from streamauc.rules.measures import Definition
 from streamauc.rules.policy import Policy
+from streamauc.rules.problems import Problem
 from streamauc.rules.selector import Labels, Selector, braced
 from streamauc.rules.templates import Template, Values
 
@@ -136,11 +137,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesFile:
-    """All rules of a file; `false_alarm_every` is the budget of all detectors together."""
+    """All rules of a file; `false_alarm_every` is the budget of all detectors together.
+
+    `doubts` are limits that make an alert constant, with their lines.
+    """
 
     file: str
     rules: Sequence[Rule]
     false_alarm_every: float
+    doubts: Sequence[Problem] = ()
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -51,6 +51,7 @@ def _best(name: CriterionName, summary: str, needs: tuple[Need, ...]) -> Metric:
         function=lambda counts, params: best_threshold(counts, by=name, **params).value,
         reason=lambda counts, params: best_threshold(counts, by=name, **params).reason,
         optional=("prevalence",),
+        is_signed=name == "mcc",
     )
 
 

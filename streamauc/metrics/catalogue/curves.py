@@ -1,6 +1,7 @@
 """Entries: what else a curve says, its hull, its largest distance, the gain of looking first."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import gains
@@ -55,12 +56,15 @@ def _at_the_top(
 
 
 ENTRIES = (
-    ranking_share(
-        "gini",
-        "2 AUC - 1",
-        plain(gains.gini),
-        interval=plain_interval(gains.gini_interval),
-        bounds=plain_bounds(gains.gini_bounds),
+    replace(
+        ranking_share(
+            "gini",
+            "2 AUC - 1",
+            plain(gains.gini),
+            interval=plain_interval(gains.gini_interval),
+            bounds=plain_bounds(gains.gini_bounds),
+        ),
+        is_signed=True,
     ),
     ranking_share(
         "ks_statistic",

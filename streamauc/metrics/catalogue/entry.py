@@ -1,5 +1,6 @@
 """What an entry of the catalogue says of a metric, and how entries are made."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -54,6 +55,16 @@ class Metric:
     of_scores: bool = False
     # Whether it depends on nothing but the order of the scores.
     of_order: bool = True
+    # Whether it goes down to -1, as a correlation does.
+    is_signed: bool = False
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest value that it can have; costs may be negative."""
+        if self.unit == "cost":
+            return -math.inf, math.inf
+        is_open = self.unit in ("events", "nats", "times")
+        return -1.0 if self.is_signed else 0.0, math.inf if is_open else 1.0
 
 
 def ranking_share(

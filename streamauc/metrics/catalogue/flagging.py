@@ -42,6 +42,8 @@ def _rate(
     better: Direction,
     needs: tuple[Need, ...],
     interval: IntervalFunction | None = None,
+    *,
+    is_signed: bool = False,
 ) -> Metric:
     """Return the entry of a property of `Confusion`."""
     read = getattr(Confusion, name).fget
@@ -54,6 +56,7 @@ def _rate(
         function=at_threshold(read),
         interval=interval,
         parameters=("threshold",),
+        is_signed=is_signed,
     )
 
 
@@ -97,7 +100,13 @@ ENTRIES = (
         "higher",
         ("positives", "negatives"),
     ),
-    _rate("informedness", "recall + specificity - 1", "higher", ("positives", "negatives")),
+    _rate(
+        "informedness",
+        "recall + specificity - 1",
+        "higher",
+        ("positives", "negatives"),
+        is_signed=True,
+    ),
     _rate("f1", "harmonic mean of precision and recall", "higher", ("positives",)),
     Metric(
         name="f_beta",
@@ -108,5 +117,11 @@ ENTRIES = (
         function=_f_beta,
         parameters=("threshold", "beta"),
     ),
-    _rate("mcc", "correlation of prediction and outcome", "higher", ("positives", "negatives")),
+    _rate(
+        "mcc",
+        "correlation of prediction and outcome",
+        "higher",
+        ("positives", "negatives"),
+        is_signed=True,
+    ),
 )
