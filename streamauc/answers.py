@@ -110,6 +110,21 @@ class Answers(ABC):
             pairs = itertools.pairwise(edges)
             return tuple(self.window(low, high, min_coverage) for low, high in pairs)
 
+    def answer(self, start: float, end: float, min_coverage: float) -> Window:
+        """Return `window` for a poll, which never raises for what can't be read."""
+        return self.window(start, end, min_coverage)
+
+    def answers(
+        self,
+        step: Duration | CalendarStep,
+        start: float | None,
+        end: float | None,
+        zone: tzinfo,
+        min_coverage: float,
+    ) -> tuple[Window, ...]:
+        """Return `windows` for a poll, which never raises for what can't be read."""
+        return self.windows(step, start, end, zone, min_coverage)
+
     def _begin(self) -> float:
         """Return where the first pane begins that may hold events."""
         since = self.observed_since

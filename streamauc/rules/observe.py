@@ -30,6 +30,8 @@ def observe(measure: Measure | Detection, key: Key, view: View, labels: Labels) 
 
 
 def _windowed(measure: Measure, view: View, labels: Labels, window: Window) -> Measured | Missing:
+    if "unreadable" in window.time_caveats:
+        raise OSError("the store can't be read")  # its emptiness says nothing of the stream
     if not window.start < window.end:
         return Missing("the panes that are left there reach beyond the time asked for")
     note = _note(window, measure.last)
