@@ -120,7 +120,35 @@ def run_tests_of_rules(
         str | None, typer.Option(help="The rules, if the test files do not name them.")
     ] = None,
 ) -> None:
-    """Run rules on recorded streams and compare their states with what is expected.
+    r"""Run rules on recorded streams and compare their states with what is expected.
+
+    A test file is TOML. Times are lengths of time after `start`, before it with a minus:
+
+        rules = "rules.toml"              # beside this file, unless --rules is given
+        start = "2026-03-01T09:00:00Z"
+        every = "1m"                      # how often the rules are evaluated
+
+        [\[series]]
+        labels = { model = "fraud" }
+        events = [
+          { from = "-1h", until = "10m", every = "10s", label = 0, score = 0.1, count = 5 },
+          { at = "30s", label = 1, score = 0.9 },
+          { at = "40s", key = "a", score = 0.8 },    # a prediction,
+          { at = "9m", key = "a", label = 1 },       # and its outcome
+        ]
+        file = "events.csv"   # optional: columns at, label, score, key, timestamp, count; or .jsonl
+
+        \[references]                      # optional: spans of each series' own past
+        fraud-v3 = { from = "-1h", until = "0s" }
+
+        [\[expect]]                        # any number of them
+        at = "10m"
+        alert = "RankingWorse"
+        series = { model = "fraud" }
+        state = "FIRING"                  # or OK, PENDING, RECOVERING, NO_DATA, ERROR
+
+    An expectation may also hold `labels` (of the rule, if several share a name), `value` with
+    `tolerance`, `reason` (a part of it) and `annotations`.
 
     Exit code: 0 if all is as expected, 1 if not, 2 for a file that is wrong.
     """
