@@ -33,6 +33,7 @@ _UNITS = {
     "w": 604_800,
     "y": 365 * 86_400,
 }
+MONTHS = "M could be minutes or months: write m or min, or a number of days"
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -141,7 +142,8 @@ def _from_objects(values: Sequence[Timestamp | None], *, skip: bool) -> FloatArr
 def duration(name: str, value: Duration) -> float:
     """Return a positive length of time in seconds: a number, a timedelta or text like "90d".
 
-    Units: s, m (or min), h, d, w and y of 365 days. ``inf`` is allowed.
+    Units: s, m (or min), h, d, w and y of 365 days; an M could be months, and is refused. ``inf``
+    is allowed.
     """
     length = _duration(name, value)
     if not length > 0:
@@ -158,6 +160,8 @@ def _duration(name: str, value: Duration) -> float:
             raise ValueError(
                 f"{name} must be a length of time such as 90s, 15m, 6h, 2d, 1w or 5y, got {value!r}"
             )
+        if match[2] == "M":
+            raise ValueError(f"{name} must have a unit that is clear, got {value!r}; {MONTHS}")
         return float(match[1]) * _UNITS[match[2].lower()]
     if isinstance(value, bool | np.bool_) or not _check.is_number(value):
         raise TypeError(

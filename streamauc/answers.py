@@ -74,6 +74,10 @@ class Answers(ABC):
     def _more_caveats(self) -> tuple[str, ...]:
         return ()
 
+    def _left_out(self, start: float, end: float) -> bool:  # noqa: ARG002 - memory is never damaged
+        """Return whether panes of [start, end) can't be read, and are left out."""
+        return False
+
     def step(self, detector: PaneDetector) -> State:
         """Step a detector over the panes that have matured; see `advance.advance`."""
         now = self.advance()
@@ -106,6 +110,21 @@ class Answers(ABC):
             pairs = itertools.pairwise(edges)
             return tuple(self.window(low, high, min_coverage) for low, high in pairs)
 
+    def answer(self, start: float, end: float, min_coverage: float) -> Window:
+        """Return `window` for a poll, which never raises for what can't be read."""
+        return self.window(start, end, min_coverage)
+
+    def answers(
+        self,
+        step: Duration | CalendarStep,
+        start: float | None,
+        end: float | None,
+        zone: tzinfo,
+        min_coverage: float,
+    ) -> tuple[Window, ...]:
+        """Return `windows` for a poll, which never raises for what can't be read."""
+        return self.windows(step, start, end, zone, min_coverage)
+
     def _begin(self) -> float:
         """Return where the first pane begins that may hold events."""
         since = self.observed_since
@@ -118,6 +137,8 @@ class Answers(ABC):
     ) -> Window:
         since = self.observed_since
         caveats = list(self._more_caveats)
+        if self._left_out(cover.start, cover.end):
+            caveats.append("damaged")
         if cover.start < tiers.floor(since, self._tiers[0].pane_seconds):
             caveats.append("warming_up")
         if cover.expired:
@@ -132,4 +153,5 @@ class Answers(ABC):
             min_coverage=min_coverage,
             empty=ScoreHistogram.empty(self._scale),
             origin=self._origin,
+            pane_seconds=self._tiers[0].pane_seconds,
         )

@@ -187,5 +187,5 @@ class KeepingRecorder(PredictionRecorder):
             return
         try:
             self._write_unasked(ledger)
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, ValueError) as error:  # damage is a ValueError
             _LOG.debug("a poll could not write what waits: %s", error)

@@ -183,7 +183,7 @@ class Monitor(KeepingRecorder):
         _check_coverage(min_coverage)
         with self._answering() as ledger:
             now = ledger.advance()
-            return ledger.window(*_span(start, end, last, offset, now), min_coverage)
+            return ledger.answer(*_span(start, end, last, offset, now), min_coverage)
 
     def history(
         self,
@@ -206,7 +206,7 @@ class Monitor(KeepingRecorder):
         low = None if start is None else _time.seconds("start", start)
         high = None if end is None else _time.seconds("end", end)
         with self._answering() as ledger:
-            windows = ledger.windows(step, low, high, zone, min_coverage)
+            windows = ledger.answers(step, low, high, zone, min_coverage)
         return History(windows, tuple(metrics))
 
     def advance(self, detector: PaneDetector) -> State:

@@ -43,6 +43,9 @@ class SeriesReader(Answers):
         """Answer everything within by the same state of the store."""
         return self._series.moment()
 
+    def _left_out(self, start: float, end: float) -> bool:
+        return self._series.left_out(start, end)
+
     def _delay_log(self) -> DelayLog:
         return delay_log(self._store, self._series)
 

@@ -7,19 +7,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
+from datetime import tzinfo
 
 import numpy as np
 
+from streamauc._time import CalendarStep, Duration
 from streamauc.clock import Clock, EventClock
 from streamauc.codec import SeriesState
 from streamauc.events import PaneCounter
+from streamauc.histogram import ScoreHistogram
 from streamauc.join import Labels, Predictions, runs
 from streamauc.ledger import Fresh, Ledger, Panes
 from streamauc.maturity import DelayLog, LabelDelay
 from streamauc.putting import Put, SeriesPutter
 from streamauc.reader import DELAYS, delay_log, origin_of, stored_stats
 from streamauc.stats import Stats, Tallies
-from streamauc.store import Store, StoredSeries, catalogue
+from streamauc.store import DamageError, Store, StoredSeries, catalogue
 from streamauc.store.change import Batch, SeriesChange
 from streamauc.store.entry_rows import OPEN
 from streamauc.store.entry_table import EntryTable
@@ -63,6 +66,7 @@ class StoredLedger(Ledger):
         self._latest = -math.inf  # what time the store tells
         self._seen = -1  # the change after which it told that
         self._told = ""
+        self._was_readable = True
 
     @property
     def series(self) -> StoredSeries:
@@ -299,6 +303,49 @@ class StoredLedger(Ledger):
         with self._series.moment():
             return super().window(start, end, min_coverage)
 
+    def answer(self, start: float, end: float, min_coverage: float) -> Window:
+        """Return the window of a span; where the store can't be read, an empty one that says so."""
+        try:
+            found = self.window(start, end, min_coverage)
+        except (OSError, DamageError) as error:
+            return self._unreadable(start, end, error)
+        self._was_readable = True
+        return found
+
+    def answers(
+        self,
+        step: Duration | CalendarStep,
+        start: float | None,
+        end: float | None,
+        zone: tzinfo,
+        min_coverage: float,
+    ) -> tuple[Window, ...]:
+        """Return a window a step; where the store can't be read, one empty one that says so."""
+        try:
+            found = self.windows(step, start, end, zone, min_coverage)
+        except (OSError, DamageError) as error:
+            high = self.clock.now() if end is None else end
+            low = min(self._since, high) if start is None else start
+            return (self._unreadable(low, high, error),)
+        self._was_readable = True
+        return found
+
+    def _unreadable(self, start: float, end: float, error: Exception) -> Window:
+        """Return a window of which nothing is known, and log why once, until it can be read."""
+        if self._was_readable:
+            _LOG.warning("a poll could not read the store: %s", error)
+        self._was_readable = False
+        return Window(
+            start=float(start),
+            end=float(max(start, end)),
+            observed_since=self._since,
+            time_caveats=(*self._more_caveats, "unreadable"),
+            parts=(),
+            empty=ScoreHistogram.empty(self._scale),
+            origin=self._origin,
+            pane_seconds=self._tiers[0].pane_seconds,
+        )
+
     def moment(self) -> AbstractContextManager[object]:
         """Answer everything within by the same state of the store."""
         return self._series.moment()
@@ -311,6 +358,9 @@ class StoredLedger(Ledger):
     @property
     def _more_caveats(self) -> tuple[str, ...]:
         return ("unwritten",) if self.is_behind else ()
+
+    def _left_out(self, start: float, end: float) -> bool:
+        return self._series.left_out(start, end)
 
     def _delay_log(self) -> DelayLog:
         return delay_log(self._store, self._series)

@@ -106,7 +106,7 @@ class Storing:
             database.path,
             busy_seconds=database._busy_seconds,
             read_only=database.read_only,
-            skip_damaged=mirrors._skip_damaged,
+            skip_damaged=mirrors.skip_damaged,
             mirror_bytes=mirrors._budget.limit,
         )
 

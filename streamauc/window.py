@@ -16,6 +16,9 @@ JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "Jso
 _CAVEATS = {
     "warming_up": "begins before counting did",
     "expired": "begins before the oldest events that are still kept",
+    "damaged": "panes of the store that can't be read are left out, so events are missing",
+    "unreadable": "the store can't be read, so nothing is known of it",
+    "unwritten": "others do not see all of it: events wait to be written to the store",
     "immature": "fewer labels known than asked for, and those known early are no fair sample",
 }
 _SHOWN = ("prevalence", "roc_auc", "average_precision")
@@ -28,9 +31,13 @@ class Window:
     The span is that of the panes behind it, the request rounded outwards. `observed_since` is
     when counting began. `caveats` name what can make a defined value mislead: ``warming_up``
     (the window begins before counting did), ``expired`` (it begins before the oldest pane that
-    survives) and ``immature`` (its `coverage` is below the `min_coverage` asked for: outcomes
-    known early are not a fair sample). `origin` is the same for all windows of one monitor and
-    for no others, so that `compare` knows when two windows share events.
+    survives), ``damaged`` (panes of the store that can't be read are left out, as was asked for),
+    ``unreadable`` (the store can't be read at all, so it is empty), ``unwritten`` (events wait to
+    be written to the store) and ``immature`` (its `coverage` is below the `min_coverage` asked for:
+    outcomes known early are not a fair sample). `origin` is the same
+    for all windows of one monitor and for no others, so that `compare` knows when two windows share
+    events. `pane_seconds` is the length of that monitor's finest panes; older events are left in
+    coarser ones.
 
     Everything is worked out when first asked for, in O(n_bins).
     """
@@ -44,6 +51,7 @@ class Window:
     origin: str
     predicted_parts: Sequence[ScoreHistogram] = ()
     min_coverage: float = 0.0
+    pane_seconds: int = 1
 
     @cached_property
     def histogram(self) -> ScoreHistogram:

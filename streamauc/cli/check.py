@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from streamauc import _time
 from streamauc.cli.existing import existing_store
 from streamauc.cli.judged import JsonValue, print_results, to_dict
+from streamauc.cli.unknown import UNKNOWN
 from streamauc.rules.document import load
 from streamauc.rules.evaluate import Result
 from streamauc.rules.model import Measure
@@ -20,14 +21,16 @@ from streamauc.rules.policy import Limits
 from streamauc.rules.record import State
 from streamauc.rules.stored import evaluate_stored
 
-OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
+OK, WARNING, CRITICAL = 0, 1, 2
 _NAMES = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 _WORST = (CRITICAL, UNKNOWN, WARNING, OK)
 # So many alerts are named in the first line, which a pager shows whole.
 _NAMED = 3
 
 
-def run_check(rules: str, store: str, *, output: str, now: str | None = None) -> int:
+def run_check(
+    rules: str, store: str, *, output: str, now: str | None = None, skip_damaged: bool = False
+) -> int:
     """Evaluate the rules once, print what they say, and return the exit code.
 
     As of another time than now nothing is kept, so that trying something out changes no state.
@@ -36,7 +39,7 @@ def run_check(rules: str, store: str, *, output: str, now: str | None = None) ->
     file = load(rules)
     is_live = moment is None
     clock = time.time if moment is None else lambda: moment
-    with existing_store(store, read_only=not is_live) as opened:
+    with existing_store(store, read_only=not is_live, skip_damaged=skip_damaged) as opened:
         results = evaluate_stored(file, opened, clock=clock, keep=is_live)
     code = exit_code(results)
     if output == "json":

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from streamauc import _time
 from streamauc.rules.evaluate import Result
 from streamauc.rules.model import Measure
 from streamauc.rules.policy import Limits
@@ -108,6 +109,7 @@ def _limits(limits: Limits) -> str:
 def to_dict(result: Result) -> dict[str, JsonValue]:
     """Return a result as plain values for JSON; what is undefined is None."""
     interval = result.interval
+    start, end = result.span or (math.nan, math.nan)
     labels: dict[str, JsonValue] = dict(result.labels)
     annotations: dict[str, JsonValue] = dict(result.annotations)
     return {
@@ -117,10 +119,20 @@ def to_dict(result: Result) -> dict[str, JsonValue]:
         "severity": result.rule.severity,
         "limit": limits_shown(result),
         "interval": None if interval is None else [_finite(end) for end in interval],
+        "start": _iso(start),
+        "end": _iso(end),
         "changed": result.change is not None,
         "annotations": annotations,
         **result.record.to_dict(),
     }
+
+
+def _iso(moment: float) -> str | None:
+    """Return a time in UTC; None where there is none, or none that has a date."""
+    try:
+        return _time.utc(moment).isoformat()
+    except ValueError:
+        return None
 
 
 def _finite(value: float) -> float | None:

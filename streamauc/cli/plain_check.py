@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _OPTIONS = ("--store", "--now", "--format")
+_SKIP_DAMAGED = "--skip-damaged"
 _FORMATS = ("table", "json")
 
 
@@ -19,12 +20,13 @@ class PlainCheck:
     store: str
     now: str | None = None
     output: str = "table"
+    skip_damaged: bool = False
 
 
 def read_plain_check(arguments: Sequence[str]) -> PlainCheck | None:
     """Return the options that follow ``check``; None if they are not plain."""
     given: dict[str, str] = {}
-    rest = iter(arguments)
+    rest = iter(argument for argument in arguments if argument != _SKIP_DAMAGED)
     for argument in rest:
         name, equals, value = argument.partition("=")
         if not argument.startswith("-"):
@@ -36,7 +38,7 @@ def read_plain_check(arguments: Sequence[str]) -> PlainCheck | None:
         if name in given or not value or value.startswith("-"):
             return None
         given[name] = value
-    output = given.get("--format", "table")
+    output, is_skipping = given.get("--format", "table"), _SKIP_DAMAGED in arguments
     if "rules" not in given or "--store" not in given or output not in _FORMATS:
         return None
-    return PlainCheck(given["rules"], given["--store"], given.get("--now"), output)
+    return PlainCheck(given["rules"], given["--store"], given.get("--now"), output, is_skipping)

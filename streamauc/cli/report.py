@@ -32,6 +32,8 @@ _WORDS = {
     "too_few": "fewer than two of a class: no interval",
     "warming_up": "begins before the first event",
     "expired": "begins before the oldest pane kept",
+    "damaged": "panes of the store can't be read and are left out, so events are missing",
+    "unreadable": "the store can't be read",
     "immature": "too few labels known yet, and early ones are not a fair sample: no value to trust",
 }
 _HEADS = {"n_samples": "events", "n_pos": "positives", "roc_auc": "AUC", "average_precision": "AP"}

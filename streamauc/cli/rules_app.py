@@ -30,6 +30,15 @@ _Rules = Annotated[
     ),
 ]
 
+_SkipDamaged = Annotated[
+    bool,
+    typer.Option(
+        "--skip-damaged",
+        help="Judge without panes that can't be read, and say so, instead of an ERROR;"
+        " `streamauc store repair` gives them up for good.",
+    ),
+]
+
 
 @flowing
 def check(
@@ -44,6 +53,7 @@ def check(
             help="Judge as of this time, e.g. 2026-03-01T06:00Z, and keep nothing; now if left out."
         ),
     ] = None,
+    skip_damaged: _SkipDamaged = False,
     output: Annotated[
         CheckFormat, typer.Option("--format", help="How to print.")
     ] = CheckFormat.TABLE,
@@ -59,13 +69,19 @@ def check(
 
         streamauc check rules.toml --store metrics.db
     """
-    guarded_check(rules, store, output=output.value, now=now)
+    guarded_check(rules, store, output=output.value, now=now, skip_damaged=skip_damaged)
 
 
 @rules_app.command()
 @flowing
 def lint(rules: _Rules) -> None:
-    """Say everything that is wrong with a rules file; exit code 0 if nothing is, else 2."""
+    """Say everything that is wrong with a rules file.
+
+    A limit that no value of its metric can be past, or that every value is past, is doubtful: it
+    can be used, but the alert never fires, always, or never clears.
+
+    Exit code: 0 if nothing is wrong, 1 if something is doubtful, 2 if the file can't be used.
+    """
 
     def run() -> int:
         from streamauc.cli.rules_tools import run_lint
@@ -104,7 +120,35 @@ def run_tests_of_rules(
         str | None, typer.Option(help="The rules, if the test files do not name them.")
     ] = None,
 ) -> None:
-    """Run rules on recorded streams and compare their states with what is expected.
+    r"""Run rules on recorded streams and compare their states with what is expected.
+
+    A test file is TOML. Times are lengths of time after `start`, before it with a minus:
+
+        rules = "rules.toml"              # beside this file, unless --rules is given
+        start = "2026-03-01T09:00:00Z"
+        every = "1m"                      # how often the rules are evaluated
+
+        [\[series]]
+        labels = { model = "fraud" }
+        events = [
+          { from = "-1h", until = "10m", every = "10s", label = 0, score = 0.1, count = 5 },
+          { at = "30s", label = 1, score = 0.9 },
+          { at = "40s", key = "a", score = 0.8 },    # a prediction,
+          { at = "9m", key = "a", label = 1 },       # and its outcome
+        ]
+        file = "events.csv"   # optional: columns at, label, score, key, timestamp, count; or .jsonl
+
+        \[references]                      # optional: spans of each series' own past
+        fraud-v3 = { from = "-1h", until = "0s" }
+
+        [\[expect]]                        # any number of them
+        at = "10m"
+        alert = "RankingWorse"
+        series = { model = "fraud" }
+        state = "FIRING"                  # or OK, PENDING, RECOVERING, NO_DATA, ERROR
+
+    An expectation may also hold `labels` (of the rule, if several share a name), `value` with
+    `tolerance`, `reason` (a part of it) and `annotations`.
 
     Exit code: 0 if all is as expected, 1 if not, 2 for a file that is wrong.
     """
@@ -126,6 +170,7 @@ def backtest(
     start: Annotated[str, typer.Option(help="From when on, e.g. 2026-01-01T00:00Z.")],
     end: Annotated[str, typer.Option(help="Until when.")],
     every: Annotated[str, typer.Option(help="How often the rules are evaluated.")] = "5m",
+    skip_damaged: _SkipDamaged = False,
     output: Annotated[
         CheckFormat, typer.Option("--format", help="How to print.")
     ] = CheckFormat.TABLE,
@@ -140,7 +185,15 @@ def backtest(
     def run() -> int:
         from streamauc.cli.rules_tools import run_backtest
 
-        return run_backtest(rules, store, start=start, end=end, every=every, output=output.value)
+        return run_backtest(
+            rules,
+            store,
+            start=start,
+            end=end,
+            every=every,
+            output=output.value,
+            skip_damaged=skip_damaged,
+        )
 
     guarded(run)
 

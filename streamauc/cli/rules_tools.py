@@ -20,11 +20,14 @@ from streamauc.rules.stored import StoreSource, acknowledge, known_rules, state_
 
 
 def run_lint(rules: str) -> int:
-    """Say what is wrong with a rules file; return the exit code."""
+    """Say what is wrong with a rules file; return the exit code, 1 if that is only doubtful."""
     file = load(rules)  # raises with all that is wrong
-    n = len(file.rules)
-    print(f"{rules}: {n} rule{'s' * (n != 1)}, nothing wrong")
-    return 0
+    for one in file.doubts:
+        print(f"{rules}:{one.line}: {one.message}")
+    n, n_doubts = len(file.rules), len(file.doubts)
+    found = f"{n_doubts} doubtful limit{'s' * (n_doubts != 1)}" if n_doubts else "nothing wrong"
+    print(f"{rules}: {n} rule{'s' * (n != 1)}, {found}")
+    return 1 if file.doubts else 0
 
 
 def run_init(path: Path) -> int:
@@ -49,11 +52,20 @@ def run_tests(scenarios: Sequence[str], rules: str | None) -> int:
     return 0 if passed else 1
 
 
-def run_backtest(rules: str, store: str, *, start: str, end: str, every: str, output: str) -> int:
+def run_backtest(
+    rules: str,
+    store: str,
+    *,
+    start: str,
+    end: str,
+    every: str,
+    output: str,
+    skip_damaged: bool = False,
+) -> int:
     """Print when rules would have fired; return the exit code."""
     file = load(rules)
     low, high = _time.seconds("--start", start), _time.seconds("--end", end)
-    with existing_store(store, read_only=True) as opened:
+    with existing_store(store, read_only=True, skip_damaged=skip_damaged) as opened:
         finest = min((one.tiers[0].pane_seconds for one in opened.all_series()), default=60)
         source = AsOf(StoreSource(opened), pane_seconds=finest)
         found = backtest(file, source, start=low, end=high, every=_time.duration("--every", every))

@@ -13,6 +13,7 @@ from streamauc.rules.newest import newest_event
 from streamauc.rules.record import Change, Record, State
 from streamauc.rules.selector import Labels
 from streamauc.rules.source import Compared, Health, Source, Verdict
+from streamauc.rules.tallies import Tally
 from streamauc.window import Window
 
 MAX_STEPS = 1_000_000
@@ -153,6 +154,10 @@ class AsOf:
         return Health(
             newest_event=newest_event(lambda *span: self.window(labels, *span), self._now)
         )
+
+    def tallies(self, labels: Labels) -> Sequence[Tally]:  # noqa: ARG002 - not known of any series
+        """Return nothing: what was rejected by then is not known."""
+        return ()
 
     def reference(self, name: str, labels: Labels) -> Compared:
         """Return a named reference as it is today."""

@@ -57,7 +57,8 @@ def parse(data: bytes | str, file: str = "rules.toml") -> RulesFile:
     for rule in rules:
         _check_share(rule, top.log)
     top.log.check()
-    return RulesFile(file=file, rules=rules, false_alarm_every=every)
+    doubts = tuple(sorted(top.log.doubts))
+    return RulesFile(file=file, rules=rules, false_alarm_every=every, doubts=doubts)
 
 
 def read_toml(data: bytes | str, file: str) -> Table:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from streamauc.rules.judge import judge
 from streamauc.rules.model import Detection, Key, Rule, RulesFile, series_key
 from streamauc.rules.observe import observe
-from streamauc.rules.readings import Failed, Measured, Missing, Reading
+from streamauc.rules.readings import Failed, Measured, Missing, Reading, Span
 from streamauc.rules.record import Change, Record, State
 from streamauc.rules.selector import Labels
 from streamauc.rules.source import Source, View
@@ -38,6 +38,12 @@ class Result:
         if isinstance(found, Measured) and found.low != found.high:
             return found.low, found.high
         return None
+
+    @property
+    def span(self) -> Span | None:
+        """From when to when events were looked at; None where no window was read."""
+        found = self.reading
+        return found.span if isinstance(found, Measured | Missing) else None
 
     @property
     def annotations(self) -> dict[str, str]:

@@ -143,7 +143,11 @@ below = 0.9
 
 [[rule]]
 alert = "EventsRejected"
+# Of the events offered since the check an hour ago. Checks are remembered ever more sparsely, so
+# it may be one up to a third earlier; with rarer checks it is the one before. The first check of
+# an old stream has none to compare with, and no data.
 metric = "rejected_share"
+window = "1h"                     # the default
 above = 0.01
 
 [[rule]]

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from streamauc.rules import measures
-from streamauc.rules.formats import brief
+from streamauc.rules.doubts import doubts
+from streamauc.rules.formats import brief, span
 from streamauc.rules.measures import PARAMETERS, Definition
 from streamauc.rules.model import Measure, Reference
 from streamauc.rules.policy import Limits
 from streamauc.rules.problems import nearest, shown
 from streamauc.rules.tables import Table, seconds_of
+from streamauc.rules.tallies import MAX_LAST
 
 LIMIT_KEYS = ("below", "above", "clear_above", "clear_below")
 WINDOW_KEYS = ("window", "offset")
@@ -41,6 +43,8 @@ def _close(table: Table, definition: Definition, common: Sequence[str]) -> None:
     applicable = [*common, *LIMIT_KEYS, *definition.parameters, *definition.optional]
     if definition.windowed:
         applicable += WINDOW_KEYS
+    elif definition.last:
+        applicable.append("window")
     if definition.kind != "health":
         applicable += SAMPLE_KEYS
     if definition.kind == "comparison":
@@ -98,6 +102,8 @@ def _read_limits(table: Table, definition: Definition) -> Limits:
             " the alert fires outside the two",
         )
     _check_clear(table, limits)
+    for key, message in doubts(definition, limits):
+        table.log.doubt((*table.path, key), message)
     return limits
 
 
@@ -135,7 +141,9 @@ def _check_band(table: Table, limits: Limits) -> None:
 
 
 def _read(table: Table, definition: Definition, params: dict[str, float]) -> Measure:
-    last = table.length("window")
+    last = table.length("window") or definition.last or None
+    if not definition.windowed and last is not None and last > MAX_LAST:
+        table.fault("window", f"window must be at most 7d for {definition.name}, got {span(last)}")
     if definition.windowed and "window" not in table:
         table.fault("window", f"window is missing: metric {definition.name!r} needs it")
     offset = table.length("offset", zero=True)
@@ -144,7 +152,7 @@ def _read(table: Table, definition: Definition, params: dict[str, float]) -> Mea
     return Measure(
         definition=definition,
         params=params,
-        last=last if definition.windowed else None,
+        last=last if definition.windowed or definition.last else None,
         offset=offset or 0.0,
         level=_read_level(table, definition),
         min_pos=n_pos or 0.0,

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from streamauc.metrics import catalogue
@@ -16,6 +16,8 @@ _DIFFERENCES = ("prevalence_difference", "prevalence_ratio", "roc_auc_difference
 _SHIFTS = ("ks", "psi", "jensen_shannon")
 _GROUPS = ("overall", "positives", "negatives")
 _ATTRIBUTED = ("average_precision", "precision", "recall", "fpr", "alert_rate")
+# The range of a difference of two shares.
+_CHANGE = (-1.0, 1.0)
 _PARTS = ("prevalence", "positives", "negatives")
 
 
@@ -23,8 +25,9 @@ _PARTS = ("prevalence", "positives", "negatives")
 class Definition:
     """A name that a rule may measure.
 
-    `windowed` says whether it is of a window, `of_time` whether it is in seconds; `metric` and
-    `part` are what a comparison reads.
+    `windowed` says whether it is of a window of panes; if not, `last` is of how many seconds it
+    is unless the rule says so, 0 if it is of none. `of_time` says whether it is in seconds;
+    `metric` and `part` are what a comparison reads; `low` and `high` are the ends of its range.
     """
 
     name: str
@@ -33,9 +36,12 @@ class Definition:
     optional: tuple[str, ...] = ()
     has_interval: bool = False
     windowed: bool = True
+    last: float = 0.0
     of_time: bool = False
     metric: str = ""
     part: str = ""
+    low: float = 0.0
+    high: float = math.inf
 
 
 class _Definitions(Mapping[str, Definition]):
@@ -58,29 +64,47 @@ class _Definitions(Mapping[str, Definition]):
 
 def _comparisons() -> Iterator[Definition]:
     for name in _DIFFERENCES:
-        yield Definition(name, "comparison", has_interval=True)
+        ends = (0.0, math.inf) if name == "prevalence_ratio" else _CHANGE
+        yield Definition(name, "comparison", has_interval=True, low=ends[0], high=ends[1])
     for metric in _SHIFTS:
+        high = math.inf if metric == "psi" else 1.0
         for part in _GROUPS:
-            yield Definition(f"{metric}.{part}", "comparison", metric=metric, part=part)
+            yield Definition(f"{metric}.{part}", "comparison", metric=metric, part=part, high=high)
     for metric in _ATTRIBUTED:
         needs = () if metric == "average_precision" else ("threshold",)
         name = f"{metric}_change"
-        yield Definition(name, "comparison", needs, metric=metric, part="total")
+        whole = Definition(
+            name,
+            "comparison",
+            needs,
+            metric=metric,
+            part="total",
+            low=_CHANGE[0],
+            high=_CHANGE[1],
+        )
+        yield whole
         for part in _PARTS:
-            yield Definition(f"{name}.{part}", "comparison", needs, metric=metric, part=part)
+            yield replace(whole, name=f"{name}.{part}", part=part)
 
 
 _HEALTH = (
-    Definition("coverage", "health"),
+    Definition("coverage", "health", high=1.0),
     Definition("newest_event_age", "health", windowed=False, of_time=True),
-    Definition("rejected_share", "health", windowed=False),
+    Definition("rejected_share", "health", windowed=False, last=3600.0, high=1.0),
     Definition("seconds_since_flush", "health", windowed=False, of_time=True),
 )
 
 
 def _metric(entry: catalogue.Metric) -> Definition:
+    low, high = entry.within
     return Definition(
-        entry.name, "metric", entry.parameters, entry.optional, entry.interval is not None
+        entry.name,
+        "metric",
+        entry.parameters,
+        entry.optional,
+        entry.interval is not None,
+        low=low,
+        high=high,
     )
 
 

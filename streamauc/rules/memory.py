@@ -13,6 +13,7 @@ from streamauc.rules.model import Detection, Key, series_key
 from streamauc.rules.newest import newest_event
 from streamauc.rules.selector import Labels
 from streamauc.rules.source import Compared, Health, Verdict
+from streamauc.rules.tallies import Book, Tally, grown
 from streamauc.window import Window
 
 # A named reference: counts, or a span of each series' own past.
@@ -40,6 +41,7 @@ class MonitorSource:
         self._clock = clock
         self._references = dict(references or {})
         self.detectors = Detectors()
+        self._tallies: Book = {}
 
     def monitor(self, labels: Labels) -> Monitor:
         """Return the monitor of a series. Raises LookupError if there is none."""
@@ -59,12 +61,17 @@ class MonitorSource:
 
     def health(self, labels: Labels) -> Health:
         """Return how a monitor is doing; the newest event to the end of its pane."""
-        stats = self.monitor(labels).stats
         return Health(
-            newest_event=newest_event(lambda low, high: self.window(labels, low, high), self.now()),
-            n_offered=stats.n_offered,
-            n_rejected=stats.n_rejected,
+            newest_event=newest_event(lambda low, high: self.window(labels, low, high), self.now())
         )
+
+    def tallies(self, labels: Labels) -> Sequence[Tally]:
+        """Return what a monitor had been offered by now and by earlier evaluations."""
+        key, now, stats = series_key(labels), self.now(), self.monitor(labels).stats
+        began = self.window(labels, now, now).observed_since
+        newest = Tally(now, stats.n_offered, stats.n_rejected)
+        found = self._tallies[key] = grown(self._tallies.get(key, ()), newest, began)
+        return found
 
     def reference(self, name: str, labels: Labels) -> Compared:
         """Return a named reference. Raises LookupError if there is none."""

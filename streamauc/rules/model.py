@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from streamauc.rules.measures import Definition
 from streamauc.rules.policy import Policy
+from streamauc.rules.problems import Problem
 from streamauc.rules.selector import Labels, Selector, braced
 from streamauc.rules.templates import Template, Values
 
@@ -35,7 +36,8 @@ class Reference:
 class Measure:
     """A metric, a comparison or something about the health of a stream.
 
-    * `last`, `offset`: the window; `last` is None where there is none.
+    * `last`, `offset`: the window; `last` is None where there is none, and of the rejected share
+      how long ago it is compared with.
     * `level`: of the interval if it is the whole interval that must be past the limit, else None.
     * `min_pos`, `min_neg`, `min_coverage`: with less, there is nothing to judge.
     """
@@ -135,11 +137,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesFile:
-    """All rules of a file; `false_alarm_every` is the budget of all detectors together."""
+    """All rules of a file; `false_alarm_every` is the budget of all detectors together.
+
+    `doubts` are limits that make an alert constant, with their lines.
+    """
 
     file: str
     rules: Sequence[Rule]
     false_alarm_every: float
+    doubts: Sequence[Problem] = ()
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,6 +1,7 @@
 """What a rule reads of a series: its value, or why there is none."""
 
 import math
+from dataclasses import replace
 
 from streamauc.change import attribution
 from streamauc.change.compare import Comparison
@@ -11,6 +12,7 @@ from streamauc.rules.model import Detection, Key, Measure
 from streamauc.rules.readings import Decided, Measured, Missing, Reading
 from streamauc.rules.selector import Labels
 from streamauc.rules.source import Compared, View
+from streamauc.rules.tallies import MAX_LAST, base_of, since_shown
 from streamauc.window import Window
 
 _LEVEL = 0.95
@@ -20,17 +22,27 @@ def observe(measure: Measure | Detection, key: Key, view: View, labels: Labels) 
     """Return the reading of a rule for a series. Raises whatever the source raises."""
     if isinstance(measure, Detection):
         return _detection(measure, key, view, labels)
-    if measure.last is None:
+    if not measure.definition.windowed or measure.last is None:
         return _health(measure, view, labels)
     window = view.last(labels, measure.last, measure.offset)
+    found = _windowed(measure, view, labels, window)
+    return replace(found, span=(window.start, window.end))
+
+
+def _windowed(measure: Measure, view: View, labels: Labels, window: Window) -> Measured | Missing:
+    if "unreadable" in window.time_caveats:
+        raise OSError("the store can't be read")  # its emptiness says nothing of the stream
+    if not window.start < window.end:
+        return Missing("the panes that are left there reach beyond the time asked for")
+    note = _note(window, measure.last)
     if measure.definition.name == "coverage":
-        return _of(window.coverage, "no events in the window", _note(window))
+        return _of(window.coverage, "no events in the window", note)
     lacking = _lacking(measure, window)
     if lacking is not None:
         return lacking
     if measure.definition.kind == "comparison":
         return _comparison(measure, view, labels, window)
-    return _metric(measure, window)
+    return _metric(measure, window, note)
 
 
 def _detection(detection: Detection, key: Key, view: View, labels: Labels) -> Reading:
@@ -41,15 +53,14 @@ def _detection(detection: Detection, key: Key, view: View, labels: Labels) -> Re
 
 
 def _health(measure: Measure, view: View, labels: Labels) -> Reading:
+    if measure.definition.name == "rejected_share":
+        return _rejected(measure, view, labels)
     health = view.health(labels)
     if measure.definition.name == "newest_event_age":
         age = max(0.0, view.now - health.newest_event)
         # `max` may drop a nan.
         age = math.nan if math.isnan(health.newest_event) else age
         return _of(age, "no event yet, or none known of")
-    if measure.definition.name == "rejected_share":
-        share = health.n_rejected / health.n_offered if health.n_offered else math.nan
-        return _of(share, "no event offered yet, or none known of")
     if not health.writers:
         return Missing("no open writer is known that flushes to a store")
     writer = max(health.writers, key=lambda name: (health.writers[name], name))
@@ -58,13 +69,43 @@ def _health(measure: Measure, view: View, labels: Labels) -> Reading:
     return _of(silent, "not known", f"writer {writer}{others}: {span(round(silent))} ago")
 
 
-def _of(value: float, reason: str, note: str = "") -> Reading:
+def _rejected(measure: Measure, view: View, labels: Labels) -> Measured | Missing:
+    """Return the rejected share of the events that were offered between two evaluations."""
+    tallies = view.tallies(labels)
+    if not tallies:
+        return Missing("what was offered by then is not known")
+    newest = tallies[-1]
+    if not newest.n_offered:
+        return Missing("no event offered yet")
+    base = base_of(tallies, measure.last or MAX_LAST)
+    if base is None:
+        return Missing("no check before that this one could be compared with; the next one can")
+    since = since_shown(base, newest.at)
+    n_offered = newest.n_offered - base.n_offered
+    if not n_offered:
+        return Missing(f"no event offered {since}")
+    share = (newest.n_rejected - base.n_rejected) / n_offered
+    return replace(Measured.of(share, since), span=(base.at, newest.at))
+
+
+def _of(value: float, reason: str, note: str = "") -> Measured | Missing:
     return Missing(reason) if math.isnan(value) else Measured.of(value, note)
 
 
-def _note(window: Window) -> str:
+def _note(window: Window, asked: float | None) -> str:
     """Return what may mislead about a window; too little coverage is not there any more."""
-    return ", ".join(window.time_caveats)
+    return ", ".join([*window.time_caveats, *_rounding(window, asked)])
+
+
+def _rounding(window: Window, asked: float | None) -> list[str]:
+    """Return that a window is of another length, as where only coarse panes are left.
+
+    To be rounded out to the finest panes is usual, and no news.
+    """
+    covered = window.end - window.start
+    if asked is None or abs(covered - asked) <= window.pane_seconds:
+        return []
+    return [f"of {span(covered)} instead of {span(asked)}"]
 
 
 def _lacking(measure: Measure, window: Window) -> Missing | None:
@@ -87,24 +128,24 @@ def _too_few(measure: Measure, n_pos: float, n_neg: float, where: str) -> Missin
     return None
 
 
-def _metric(measure: Measure, window: Window) -> Reading:
+def _metric(measure: Measure, window: Window, note: str) -> Measured | Missing:
     name, params = measure.definition.name, dict(measure.params)
     value = window.value(name, **params)
     if math.isnan(value):
         return Missing(f"{measure.subject} is undefined: {window.reason(name, **params)}")
     if measure.level is None:
-        return Measured.of(value, _note(window))
+        return Measured.of(value, note)
     interval = window.interval(name, level=measure.level, **params)
-    return _bounded(measure, value, interval, _note(window))
+    return _bounded(measure, value, interval, note)
 
 
-def _bounded(measure: Measure, value: float, interval: Interval, note: str) -> Reading:
+def _bounded(measure: Measure, value: float, interval: Interval, note: str) -> Measured | Missing:
     if math.isnan(interval.low) or math.isnan(interval.high):
         return Missing(f"the interval of {measure.subject} is undefined: {interval.note}")
     return Measured(value, interval.low, interval.high, note)
 
 
-def _comparison(measure: Measure, view: View, labels: Labels, window: Window) -> Reading:
+def _comparison(measure: Measure, view: View, labels: Labels, window: Window) -> Measured | Missing:
     reference = _reference(measure, view, labels, window)
     lacking = _overlap(reference, window) or _lacking_reference(measure, reference)
     if lacking is not None:
@@ -115,9 +156,20 @@ def _comparison(measure: Measure, view: View, labels: Labels, window: Window) ->
     value = _compared(measure, found)
     if math.isnan(value):
         return Missing(f"{measure.subject} is undefined: {_why(found)}")
+    note = _both_notes(measure, reference, window)
     if measure.level is None:
-        return Measured.of(value, _note(window))
-    return _bounded(measure, value, _interval(measure, found), _note(window))
+        return Measured.of(value, note)
+    return _bounded(measure, value, _interval(measure, found), note)
+
+
+def _both_notes(measure: Measure, reference: Compared, window: Window) -> str:
+    """Return what may mislead about a window or about the window it is compared with."""
+    notes = [_note(window, measure.last)]
+    if isinstance(reference, Window) and measure.reference is not None:
+        asked = window.end - window.start if measure.reference.ago else measure.last
+        is_named = measure.reference.name is not None
+        notes += [f"reference {one}" for one in _rounding(reference, None if is_named else asked)]
+    return ", ".join(filter(None, notes))
 
 
 def _reference(measure: Measure, view: View, labels: Labels, window: Window) -> Compared:

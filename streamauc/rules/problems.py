@@ -31,17 +31,25 @@ class RulesError(ValueError):
 
 
 class Log:
-    """Collects problems while a file is read."""
+    """Collects problems while a file is read, and what is right but makes no sense."""
 
     def __init__(self, file: str, places: Places) -> None:
         self.file = file
         self.places = places
         self.problems: list[Problem] = []
+        self.doubts: list[Problem] = []
 
     def add(self, path: Path, message: str, *, line: int | None = None) -> None:
         """Note a problem of the value at a path; at the nearest place that is known."""
+        self.problems.append(self._problem(path, message, line))
+
+    def doubt(self, path: Path, message: str) -> None:
+        """Note something that the file can be used with, but that nobody can want."""
+        self.doubts.append(self._problem(path, message, None))
+
+    def _problem(self, path: Path, message: str, line: int | None) -> Problem:
         key = next((str(part) for part in reversed(path) if isinstance(part, str)), "")
-        self.problems.append(Problem(line or self.places.line(path), key, message))
+        return Problem(line or self.places.line(path), key, message)
 
     def check(self) -> None:
         """Raise RulesError if there is any problem."""

@@ -3,18 +3,23 @@
 import math
 from dataclasses import dataclass
 
+# From when to when was looked at, seconds since the epoch.
+Span = tuple[float, float]
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A value, and the ends of what is compared with the limits: itself, or its interval.
 
-    `note` is what may mislead about it, or more about it, in words.
+    `note` is what may mislead about it, or more about it, in words; `span` is that of the panes
+    it was read from, None where it is of no window.
     """
 
     value: float
     low: float
     high: float
     note: str = ""
+    span: Span | None = None
 
     @classmethod
     def of(cls, value: float, note: str = "") -> "Measured":
@@ -38,9 +43,10 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """There is nothing to judge, and why."""
+    """There is nothing to judge, and why; `span` as in `Measured`."""
 
     reason: str
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from streamauc.change.verdict import State as DetectorState
 from streamauc.histogram import ScoreHistogram
 from streamauc.rules.model import Detection, Key, series_key
 from streamauc.rules.selector import Labels
+from streamauc.rules.tallies import Tally
 from streamauc.window import Window
 
 Compared = Window | ScoreHistogram
@@ -22,13 +23,10 @@ class Health:
     """How a stream is doing, seconds since the epoch.
 
     * `newest_event`: the largest event time; ``nan`` before any event or where not known.
-    * `n_offered`, `n_rejected`: events since counting began; ``nan`` where not known.
     * `writers`: each open writer's seconds since its last flush; closed ones are left out.
     """
 
     newest_event: float = math.nan
-    n_offered: float = math.nan
-    n_rejected: float = math.nan
     writers: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -58,6 +56,12 @@ class Source(Protocol):
 
     def health(self, labels: Labels) -> Health:
         """Return how a series is doing."""
+
+    def tallies(self, labels: Labels) -> Sequence[Tally]:
+        """Return what had been offered and rejected by now and by earlier evaluations.
+
+        Oldest first; none where it is not known. That it was asked for is remembered.
+        """
 
     def reference(self, name: str, labels: Labels) -> Compared:
         """Return a named reference for a series. Raises LookupError if there is none."""
@@ -119,6 +123,10 @@ class View:
     def health(self, labels: Labels) -> Health:
         """Return how a series is doing, read once."""
         return self._once(("health", series_key(labels)), lambda: self._source.health(labels))
+
+    def tallies(self, labels: Labels) -> Sequence[Tally]:
+        """Return what had been offered and rejected, read once."""
+        return self._once(("tallies", series_key(labels)), lambda: self._source.tallies(labels))
 
     def reference(self, name: str, labels: Labels) -> Compared:
         """Return a named reference, read once."""

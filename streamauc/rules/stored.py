@@ -1,11 +1,13 @@
 """Rules on a store: what they read, and the states that all who judge share."""
 
+import functools
 import json
 import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
+from streamauc import tiers
 from streamauc.change.reference import ReferencePanes
 from streamauc.change.verdict import State as DetectorState
 from streamauc.reader import SeriesReader
@@ -16,12 +18,14 @@ from streamauc.rules.newest import newest_event
 from streamauc.rules.record import Change, Record
 from streamauc.rules.selector import Labels
 from streamauc.rules.source import Compared, Health, Verdict
+from streamauc.rules.tallies import Book, Tally, dumps, grown, loads
 from streamauc.store import DamageError, Place, Store, StoredSeries, references
 from streamauc.store.change import Batch
 from streamauc.store.documents import Document
 from streamauc.window import Window
 
-_RULE, _DETECTOR = "rule", "detector"  # kinds of documents
+_RULE, _DETECTOR, _TALLIES = "rule", "detector", "tallies"  # kinds of documents
+_ALL = "all series"
 # So often an evaluation is done again because somebody else judged meanwhile; of those who judge
 # at once, one is always first, so this is more than there can be.
 _TRIES = 100
@@ -31,7 +35,8 @@ class StoreSource:
     """All series of a store, as a `Source`; detectors advance in it, whoever asks.
 
     `clock` tells the time; of a series that goes by event time, too. Unless it is to `keep` what
-    detectors have taken in, the store stays as it is.
+    detectors have taken in, the store stays as it is, and nothing is seen of what came after that
+    time: a pane that reaches beyond it is left out.
     """
 
     def __init__(
@@ -42,6 +47,7 @@ class StoreSource:
         self._clock = clock
         self._series = {series_key(one.labels): one for one in store.all_series()}
         self._readers: dict[str, SeriesReader] = {}
+        self._noted: dict[str, tuple[Tally, float]] = {}
 
     def now(self) -> float:
         """Return the time."""
@@ -64,26 +70,55 @@ class StoreSource:
         """Return the events of [start, end), rounded outwards to panes."""
         reader = self._reader(labels)
         with reader.moment():
-            return reader.window(start, end)
+            found = reader.window(start, end)
+            if self._keep or found.end <= self.now():
+                return found
+            facts = self._found(labels).facts
+            limit = tiers.snap(facts.tiers, facts.first, self.now())
+            return reader.window(min(start, limit), limit)
 
     def health(self, labels: Labels) -> Health:
         """Return how a series is doing; the newest event to the end of its pane."""
         series, now = self._found(labels), self.now()
-        stats = self._reader(labels).stats()
         # By event time there is no telling how long ago something was written.
         wall = time.time() if series.facts.event_clock else now
         with series.moment():
             newest = newest_event(lambda low, high: self.window(labels, low, high), now)
         return Health(
             newest_event=newest,
-            n_offered=stats.n_offered,
-            n_rejected=stats.n_rejected,
             writers={
                 one.id: max(0.0, wall - one.flushed)
                 for one in series.writers()
                 if one.closed is None
             },
         )
+
+    def tallies(self, labels: Labels) -> Sequence[Tally]:
+        """Return what had been offered by now and by earlier evaluations.
+
+        What had been offered by a time in the past is known of evaluations only.
+        """
+        key, now = series_key(labels), self.now()
+        earlier = [one for one in self._tallied.get(key, ()) if one.at <= now]
+        if not self._keep:
+            return earlier
+        stats = self._reader(labels).stats()
+        newest = Tally(now, stats.n_offered, stats.n_rejected)
+        self._noted[key] = newest, self._found(labels).facts.since
+        return grown(earlier, *self._noted[key])
+
+    @functools.cached_property
+    def _tallied(self) -> Book:
+        return _book(self._store.load(_TALLIES, _ALL))
+
+    def keep(self, batch: Batch) -> None:
+        """Write down the tallies that were asked for, beside what others wrote meanwhile."""
+        if not self._noted:
+            return
+        book = _book(batch.load(_TALLIES, _ALL))
+        for key, (newest, began) in self._noted.items():
+            book[key] = grown(book.get(key, ()), newest, began)
+        batch.save(_TALLIES, _ALL, dumps(book), self.now())
 
     def reference(self, name: str, labels: Labels) -> Compared:  # noqa: ARG002 - one for all series
         """Return a named reference. Raises LookupError if there is none."""
@@ -136,6 +171,17 @@ class StoreSource:
             progress = Progress.begin(detection, self, labels, now)
         progress.advance(detection, lambda low, high: self.window(labels, low, high), now)
         return progress
+
+
+def _book(document: Document | None) -> Book:
+    """Return the tallies of all series as they were stored."""
+    if document is None:
+        return {}
+    try:
+        return loads(document.body)
+    except ValueError as error:
+        place = Place("document", key=f"{document.kind} {document.name}")
+        raise DamageError(f"tallies can't be read: {error}", place) from error
 
 
 def acknowledge(store: Store, alert: str, *, now: float) -> int:
@@ -216,6 +262,7 @@ def evaluate_stored(
         with store.write() as batch:
             if all(_same(batch.load(_RULE, name), one) for name, one in before.items()):
                 _keep(batch, results)
+                source.keep(batch)
                 return results
     raise TimeoutError(
         f"the rules must be judged by fewer at once: {_TRIES} times others were first"

@@ -87,7 +87,7 @@ class Table:
 
         It is longer than 0 unless `zero` allows that.
         """
-        wanted = "a length of time such as 90s, 15m or 1h30m"
+        wanted = f"a length of time such as 90s, 15m or 1h30m{_months(self.values.get(key))}"
         wanted += "" if zero else ", longer than 0"
         return self._read(key, wanted, lambda value: _fitting(_length(value), _least(zero=zero)))
 
@@ -100,7 +100,8 @@ class Table:
         """Return a limit: a number, or of what is measured in seconds also a length of time."""
         if not of_time:
             return self.number(key)
-        return self._read(key, "a number of seconds or a length of time such as 15m", _length)
+        wanted = "a number of seconds or a length of time such as 15m"
+        return self._read(key, wanted + _months(self.values.get(key)), _length)
 
     def table(self, key: str) -> "Table | None":
         """Return a table inside this one."""
@@ -171,6 +172,12 @@ def _length(value: object) -> float | None:
             except ValueError:
                 return None
     return total
+
+
+def _months(value: object) -> str:
+    """Return what to add to a message about a length of time with an M."""
+    units = [unit for _, unit in _PART.findall(value[:_LONGEST])] if isinstance(value, str) else []
+    return f" ({_time.MONTHS})" if "M" in units else ""
 
 
 def seconds_of(text: str) -> float | None:

@@ -36,7 +36,8 @@ class Store:
     * `busy_seconds`: how long to wait for others who hold the file locked.
     * `read_only`: don't write; the file must exist.
     * `skip_damaged`: leave damaged panes out of answers, log each once with the logger
-      ``streamauc``, and list it in `StoredSeries.damaged`, instead of raising `DamageError`.
+      ``streamauc``, and list it in `StoredSeries.damaged`, instead of raising `DamageError`. A
+      window without them has the caveat ``damaged``.
     * `mirror_bytes`: about how many bytes of panes to keep in memory for reading.
 
     Threads may share a store, and it may be used on in a forked child. Every method raises

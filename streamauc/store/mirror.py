@@ -260,7 +260,7 @@ class Mirrors:
     def __init__(self, database: Database, budget: Budget, *, skip_damaged: bool) -> None:
         self.database = database
         self._budget = budget
-        self._skip_damaged = skip_damaged
+        self.skip_damaged = skip_damaged
         self._mirrors: dict[int, Mirror] = {}
 
     @property
@@ -272,7 +272,7 @@ class Mirrors:
         """Return the mirror of a series. The lock `Database.reading` must be held."""
         found = self._mirrors.get(series)
         if found is None:
-            found = Mirror(self.database, series, self._budget, skip_damaged=self._skip_damaged)
+            found = Mirror(self.database, series, self._budget, skip_damaged=self.skip_damaged)
             self._mirrors[series] = found
         return found
 

@@ -9,7 +9,7 @@ from streamauc.codec import JoinState
 from streamauc.histogram import ScoreHistogram
 from streamauc.scale import Scale
 from streamauc.storage import Storage
-from streamauc.store import catalogue, rollup, writers
+from streamauc.store import address, catalogue, rollup, writers
 from streamauc.store.catalogue import SeriesRow
 from streamauc.store.change import Batch, SeriesChange, writing
 from streamauc.store.entries import reading_join
@@ -117,6 +117,16 @@ class StoredSeries:
         with self._database.reading:
             mirror = self._mirror()
             return () if mirror is None else tuple(mirror.damaged)
+
+    def left_out(self, start: float, end: float) -> bool:
+        """Return whether answers about [start, end) were given without damaged panes.
+
+        Where it is not known when a place was of, they may have been. O(n_damaged).
+        """
+        if not self._mirrors.skip_damaged:
+            return False
+        spans = self.tiers
+        return any(_may_touch(place, spans, start, end) for place in self.damaged)
 
     def take(self, row: SeriesRow, spans: tuple[Tier, ...] | None) -> None:
         """Take up what the store holds. Raises ValueError unless scale and tiers fit it."""
@@ -281,6 +291,13 @@ class StoredSeries:
     def _mirror(self) -> Mirror | None:
         number = self._number()
         return None if number is None else self._mirrors.of(number)
+
+
+def _may_touch(place: Place, spans: tuple[Tier, ...], start: float, end: float) -> bool:
+    if place.start is None or place.tier is None:
+        return True
+    n_panes = address.CHUNK_PANES if place.table == "chunk" else 1
+    return place.start < end and start < place.start + n_panes * spans[place.tier].pane_seconds
 
 
 def _shown(spans: tuple[Tier, ...]) -> str:

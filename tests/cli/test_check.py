@@ -1,7 +1,9 @@
 """``streamauc check`` as a monitoring system runs it: first line, exit code, and nothing else."""
 
+import contextlib
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 import time
@@ -49,8 +51,11 @@ def store(tmp_path):
 
 
 def check(*arguments, now=NOW):
-    command = [sys.executable, "-m", "streamauc", "check", *map(str, arguments)]
-    command += [] if now is None else ["--now", now]
+    return streamauc("check", *arguments, *([] if now is None else ["--now", now]))
+
+
+def streamauc(*arguments):
+    command = [sys.executable, "-m", "streamauc", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -136,6 +141,8 @@ def test_json_is_for_programs(tmp_path, store):
     assert found["alerts"][1]["series"] == {"model": "fraud"}
     assert found["alerts"][2]["value"] is None
     assert found["alerts"][1]["changed"]
+    span = found["alerts"][1]["start"], found["alerts"][1]["end"]
+    assert span == ("2026-03-01T11:00:00+00:00", "2026-03-01T12:00:00+00:00")
 
 
 def test_states_are_kept_between_runs(tmp_path):
@@ -179,7 +186,7 @@ def test_another_time_is_tried_out_and_not_kept(tmp_path, store):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--stor", "x"], "No such option"),
+        (["--stor", "x"], "No such option: --stor"),
         (["--store", "nope.db"], "nope.db: no such store"),
         (["--store", "rules.toml"], "rules.toml"),
         (["--store", "metrics.db", "--now", "yesterday"], "--now"),
@@ -197,13 +204,74 @@ def test_a_wrong_option_is_unknown_and_pages_nobody(
     assert done.returncode == 3
     assert message in done.stderr
     assert not (tmp_path / "nope.db").exists()
+    assert done.stdout.startswith("STREAMAUC UNKNOWN - ")
+    assert done.stdout.count("\n") == 1
+    assert message in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--foo", "check", "r.toml", "--store", "m.db"], "No such option: --foo"),
+        (["chek", "r.toml", "--store", "m.db"], "No such command 'chek'"),
+        (["check"], "Missing argument 'RULES.toml'"),
+    ],
+)
+def test_a_misspelt_check_is_unknown(arguments, message):
+    """For those who read the exit code, and for those who read standard output."""
+    code, out, err = streamauc(*arguments)
+
+    assert (code, out.count("\n")) == (3, 1)
+    assert out.startswith(f"STREAMAUC UNKNOWN - {message}")
+    assert message.split(": ")[0] in err
+
+
+@pytest.mark.parametrize("arguments", [["rules", "check", "r.toml"], ["replay", "--foo"], []])
+def test_no_wrong_command_line_is_taken_for_an_alert(arguments):
+    code, out, _ = streamauc(*arguments)
+
+    assert code == 3
+    assert "STREAMAUC" not in out
+
+
+@pytest.mark.parametrize("form", [["--format", "json"], ["--format=json"]])
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [(["--store", "nope.db"], "nope.db: no such store"), (["--stor", "m.db"], "No such option")],
+)
+def test_what_is_wrong_is_json_for_programs(tmp_path, form, more, message):
+    """They read standard output as well."""
+    code, out, _ = check(rules(tmp_path, FINE), *more, *form)
+    found = json.loads(out)
+
+    assert (code, found["status"], found["exit_code"], found["alerts"]) == (3, "UNKNOWN", 3, [])
+    assert message in found["error"]
+
+
+@pytest.mark.parametrize("kind", ["newer", "damaged", "foreign"])
+def test_a_store_that_cannot_be_read_is_unknown(tmp_path, store, kind):
+    if kind == "damaged":
+        store.write_bytes(store.read_bytes()[:5000])
+    elif kind == "newer":
+        with contextlib.closing(sqlite3.connect(store)) as connection:
+            connection.execute("PRAGMA user_version = 1000")
+    else:
+        store.write_text("name,value\n" * 500)
+    code, out, err = check(rules(tmp_path, FINE), "--store", store)
+
+    assert code == 3
+    assert out.startswith("STREAMAUC UNKNOWN - ")
+    assert str(store) in out
+    assert str(store) in err
 
 
 def test_wrong_rules_are_unknown_and_all_named(tmp_path, store):
     wrong = rule("A", "roc_acu", "below = 1") + rule("B", "precision", "belwo = 1")
+    wrong += rule("C", "precision", "belwo = 1") + rule("D", "roc_auc", "below = 'a|b'")
     code, out, err = check(rules(tmp_path, wrong), "--store", store)
 
-    assert (code, out) == (3, "")
+    assert (code, out.count("\n"), out.count("|")) == (3, 1, 0)
+    assert re.match(r"STREAMAUC UNKNOWN - \S*rules.toml:4: .*; and \d more$", out)
     assert "did you mean 'roc_auc'" in err
     assert "did you mean 'below'" in err
 
@@ -220,14 +288,32 @@ def test_a_read_only_store_is_unknown(tmp_path, store):
         store.chmod(0o400)
     code, out, err = check(rules(tmp_path, FINE), "--store", store, now=None)
 
-    assert (code, out) == (3, "")
+    assert code == 3
+    assert out.startswith("STREAMAUC UNKNOWN - ")
     assert str(store) in err
 
 
+def test_damaged_panes_are_left_out_when_asked_for_and_that_is_said(tmp_path, store):
+    """Otherwise a rule that would need them is in ERROR."""
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        connection.execute("UPDATE pane SET counts = x'01' WHERE id = (SELECT min(id) FROM pane)")
+        connection.commit()
+    low = rule("Low", "n_samples", "below = 10")
+    code, out, _ = check(rules(tmp_path, low), "--store", store)
+    assert (code, "DamageError" in out) == (3, True)
+    code, out, err = check(rules(tmp_path, low), "--store", store, "--skip-damaged")
+    assert (code, re.search(r"n_samples (\d+) \((.*)\)", out).groups()) == (
+        0,
+        ("590", "damaged"),
+    )
+    assert "left out of" in err
+
+
 def test_an_empty_rules_file_watches_nothing(tmp_path, store):
-    code, _, err = check(rules(tmp_path, ""), "--store", store)
+    code, out, err = check(rules(tmp_path, ""), "--store", store)
 
     assert code == 3
+    assert out.startswith("STREAMAUC UNKNOWN - ")
     assert "rule" in err
 
 
@@ -266,4 +352,6 @@ def test_a_crash_pages_nobody(store, monkeypatch, capsys):
         cli.main()
 
     assert end.value.code == 3
-    assert "unforeseen" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert said.out == "STREAMAUC UNKNOWN - KeyError: 'unforeseen'\n"
+    assert "unforeseen" in said.err

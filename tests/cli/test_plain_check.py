@@ -26,6 +26,7 @@ words = st.sampled_from(
         "--format=csv",
         "json",
         "table",
+        "--skip-damaged",
         "--help",
         "-",
         "--",
@@ -46,7 +47,7 @@ def test_what_it_reads_is_what_the_whole_command_line_reads(arguments):
         patch.setattr(rules_app, "guarded_check", lambda *one, **rest: seen.append((one, rest)))
         result = CliRunner().invoke(app, ["check", *arguments])
     assert result.exit_code == 0, result.output
-    found = {"output": plain.output, "now": plain.now}
+    found = {"output": plain.output, "now": plain.now, "skip_damaged": plain.skip_damaged}
     assert seen == [((plain.rules, plain.store), found)]
 
 
@@ -58,6 +59,10 @@ def test_what_it_reads_is_what_the_whole_command_line_reads(arguments):
         (
             ["--format", "json", "--now=2026-01-01T00Z", "--store", "m.db", "r.toml"],
             PlainCheck("r.toml", "m.db", "2026-01-01T00Z", "json"),
+        ),
+        (
+            ["--skip-damaged", "--store", "m.db", "r.toml"],
+            PlainCheck("r.toml", "m.db", skip_damaged=True),
         ),
     ],
 )

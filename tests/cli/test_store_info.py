@@ -16,7 +16,7 @@ from streamauc.cli.storing.report import info_lines
 from streamauc.rules.selector import Selector
 from streamauc.store import Store
 
-COMMANDS = ("info", "verify", "compact", "export", "import")
+COMMANDS = ("info", "verify", "compact", "export", "import", "repair")
 
 
 @pytest.fixture
@@ -170,7 +170,28 @@ def test_other_commands_name_the_damage_and_the_command_that_lists_it(path, tmp_
     code, out, err = run(command, path, *more)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert f"; streamauc store verify {path} lists all damage" in err
+    assert f"streamauc store repair {path} gives up damaged panes" in err
     assert [one.name for one in tmp_path.iterdir() if "parquet" in one.name] == []
+
+
+def test_repair_gives_up_what_is_damaged_and_says_what(path):
+    """What is damaged besides is left, and makes the exit code 1."""
+    MAKERS["several"](path)
+    assert run("repair", path)[:2] == (0, f"{path}: no pane is damaged; nothing was changed\n")
+    spoil = "UPDATE pane SET counts = x'00112233445566' WHERE id = (SELECT min(id) FROM pane)"
+    damage(path, spoil)
+    assert f"streamauc store repair {path} gives up the damaged panes" in run("verify", path)[1]
+    code, out, _ = run("repair", path)
+    assert code == 0
+    assert f"{path}: given up in 2 places; the events that were there are gone" in out
+    assert 'table pane, {kind="thresholds", model="fraud"}, labelled, tier 0, from ' in out
+    assert run("verify", path)[0] == 0
+    damage(path, spoil, "UPDATE position SET value = '7' WHERE name = 'real.csv'")
+    code, out, _ = run("repair", path, "--format", "json")
+    found = json.loads(out)
+    assert (code, found["whole"], found["n_problems_left"]) == (1, False, 1)
+    assert [one["table"] for one in found["given_up"]] == ["pane", "chunk"]
+    assert "streamauc store repair" not in run("verify", path)[1]
 
 
 def test_a_file_torn_to_pieces(path):

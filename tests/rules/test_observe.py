@@ -171,6 +171,57 @@ def test_a_window_that_misleads_says_so():
     )
 
 
+COARSE = ((60, "2h"), (3600, "90d"))
+# An event every 30 seconds for half a day.
+DAY = [(30.0 * step, step % 2, 0.5) for step in range(1440)]
+
+
+@pytest.mark.parametrize(
+    ("window", "offset", "reason"),
+    [
+        ("10m", "0s", "n_samples 22"),
+        ("95s", "0s", "n_samples 4"),
+        ("10s", "10s", "n_samples 2"),
+        ("10m", "6h", "n_samples 120 (of 1h instead of 10m)"),
+        ("1h", "6h", "n_samples 240 (of 2h instead of 1h)"),
+        ("59m30s", "6h", "n_samples 120"),
+        ("9h", "2h30m", "n_samples 1140 (of 9h30m instead of 9h)"),
+        ("9h", "20d", "n_samples 0 (expired, of 10h instead of 9h)"),
+    ],
+)
+def test_a_window_of_another_length_than_asked_for_says_so(window, offset, reason):
+    """Where only coarse panes are left; rounding out to the finest is no news."""
+    found = source(12 * HOUR - 1, *DAY, tiers=COARSE)
+    lines = ['metric = "n_samples"', f'window = "{window}"', f'offset = "{offset}"', "above = 1e6"]
+    if offset == "20d":
+        found = source(30 * 24 * HOUR, *DAY, tiers=((60, "2h"), (3600, "1d")))
+
+    assert said(rule(*lines), found)[2] == reason
+
+
+def test_a_reference_of_another_length_than_the_window_says_so():
+    found = source(12 * HOUR - 1, *DAY, tiers=COARSE)
+    lines = ['metric = "prevalence_difference"', 'window = "10m"', "above = 1e6"]
+
+    assert said(rule(*lines, 'reference = "previous"'), found)[2] == "prevalence_difference 0"
+    assert said(rule(*lines, 'reference = "6h"'), found)[2] == (
+        "prevalence_difference 0 (reference of 1h instead of 11m)"
+    )
+    assert said(rule(*lines, 'reference = "6h"', 'offset = "4h"'), found)[2] == (
+        "prevalence_difference 0 (of 1h instead of 10m)"
+    )
+
+
+def test_a_result_knows_what_was_looked_at():
+    """With and without something to judge; what is of no window has no span."""
+    found = source(12 * HOUR - 1, *DAY, tiers=COARSE)
+    lines = ['metric = "roc_auc"', 'window = "10m"', 'offset = "6h"', "above = 1e6"]
+
+    for more in ("min_pos = 1", "min_pos = 1000", 'by = "bound"'):
+        assert one(rule(*lines, more), found).span == (5 * HOUR, 6 * HOUR), more
+    assert one(rule('metric = "newest_event_age"', "above = 60"), found).span is None
+
+
 SIDES = (slice(0, 3), slice(3, 7))
 
 
@@ -313,7 +364,7 @@ def test_the_rejected_share():
     made = Monitor(clock=clock, bad="skip")
     file = rule('metric = "rejected_share"', "above = 0.2")
     found = MonitorSource([(FRAUD, made)], clock=clock)
-    assert said(file, found)[::2] == ("NO_DATA", "no event offered yet, or none known of")
+    assert said(file, found)[::2] == ("NO_DATA", "no event offered yet")
     for score in (0.1, 0.2, 0.3, 7.0):
         made.update(1, score, 50.0)
 
@@ -360,6 +411,7 @@ def test_readings_hold_what_was_read():
     assert not isinstance(found.measure, Detection)
     view = View(both())
 
-    assert observe(found.measure, None, view, FRAUD) == Measured.of(20)
+    read = Measured(20, 20, 20, span=(HOUR - 60, 2 * HOUR))
+    assert observe(found.measure, None, view, FRAUD) == read
     (file,) = rule('metric = "roc_auc"', 'window = "1h"', 'offset = "9d"', "below = 1").rules
     assert isinstance(observe(file.measure, None, view, FRAUD), Missing)

@@ -1,8 +1,13 @@
 """Tests of rules: a recorded stream, the states expected at given times, and what was not met."""
 
+import re
+from pathlib import Path
+
 import pytest
 from rules.malformed import METRIC
+from typer.testing import CliRunner
 
+from streamauc.cli.app import app
 from streamauc.rules.document import parse
 from streamauc.rules.problems import RulesError
 from streamauc.rules.record import State
@@ -269,3 +274,30 @@ def test_an_alert_that_several_rules_share_needs_labels():
     assert run(again(text)).passed  # one has no labels, so it is meant
     with pytest.raises(RulesError, match="alert and labels must be of one rule"):
         again(text, rules)
+
+
+WIDE = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_test_in_the_readme_passes():
+    """Of the rules in the README."""
+    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    rules = next(block for block in blocks if "[[rule]]" in block)
+    test = next(block for block in blocks if "[[expect]]" in block)
+
+    found = run(parse_scenario(test, "test.toml", parse(rules)))
+    assert found.passed, str(found)
+
+
+def test_the_test_in_the_help_can_be_read(tmp_path):
+    """With the file of events that it names."""
+    shown = CliRunner().invoke(app, ["rules", "test", "--help"], terminal_width=200, env=WIDE)
+    text = shown.output.partition("rules = ")[2].partition("An expectation may")[0]
+    (tmp_path / "events.csv").write_text("at,label,score\n5s,0,0.2\n")
+    rules = METRIC.replace('"low"', '"RankingWorse"')
+    scenario = parse_scenario(f"rules = {text}", str(tmp_path / "test.toml"), parse(rules))
+
+    assert len(scenario.arrivals) > 400
+    assert scenario.references.keys() == {"fraud-v3"}
+    assert {one.at for one in scenario.expectations} == {scenario.start + 600}

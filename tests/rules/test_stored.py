@@ -269,7 +269,6 @@ def test_writers_that_closed_are_not_missed(tmp_path):
         health = StoreSource(store, clock=clock).health(LABELS)
 
     assert list(health.writers.values()) == [300.0]
-    assert health.n_offered == 2
     one.close()
 
 
@@ -294,6 +293,51 @@ def test_altered_states_are_damage(filled, kind):
             assert found["Ratio"].state is State.ERROR
             assert "DamageError" in found["Ratio"].record.reason
             assert found["Ranking"].state is not State.ERROR
+
+
+H = 3600
+
+
+@pytest.mark.parametrize(
+    ("now", "span", "n_samples"),
+    [
+        (11 * H, (10 * H, 11 * H), 120),
+        (11 * H + 30, (10 * H, 11 * H), 120),
+        (11 * H + 90, (10 * H + 60, 11 * H + 60), 120),
+        (6 * H, (5 * H, 6 * H), 120),
+        (6 * H + 60, (5 * H, 6 * H), 120),
+    ],
+)
+def test_nothing_is_seen_of_what_came_after_a_time_in_the_past(tmp_path, now, span, n_samples):
+    """Not even the rest of the pane that holds it, which may be of an hour."""
+    found = as_of(half_a_day(tmp_path), now, "1h")
+
+    assert (found.span, found.record.value) == (span, n_samples)
+    assert found.record.reason == f"n_samples {n_samples}"
+
+
+def test_a_pane_that_reaches_beyond_a_time_in_the_past_is_no_data(tmp_path):
+    """Its events can't be told from those that came later."""
+    found = as_of(half_a_day(tmp_path), 6 * H + 1200, "10m")
+
+    assert (found.state, found.span) == (State.NO_DATA, (6 * H, 6 * H))
+    assert found.record.reason == "the panes that are left there reach beyond the time asked for"
+
+
+def half_a_day(tmp_path):
+    """Write an event every 30 s, kept by the minute for two hours, then by the hour."""
+    path, times = tmp_path / "day.db", np.arange(1440) * 30.0
+    tiers = ((60, "2h"), (3600, "90d"))
+    with Monitor(clock="event", store=path, series=LABELS, tiers=tiers) as monitor:
+        monitor.update_many(np.arange(1440) % 2, np.full(1440, 0.5), times)
+    return path
+
+
+def as_of(path, now, window):
+    file = parse(f'[[rule]]\nalert="n"\nmetric="n_samples"\nwindow="{window}"\nabove=1e6\n')
+    with Store(path, read_only=True) as store:
+        (found,) = evaluate_stored(file, store, clock=Clock(now), keep=False)
+    return found
 
 
 def test_keys_are_those_of_the_rules(filled):

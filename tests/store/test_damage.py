@@ -1,6 +1,7 @@
 """Bytes of the file that were altered or lost: noticed, or harmless, never a wrong number."""
 
 import logging
+import math
 import os
 import shutil
 import sqlite3
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from panes import cells
 
-from streamauc import Scale, ScoreHistogram
+from streamauc import Monitor, Scale, ScoreHistogram
+from streamauc.reader import SeriesReader
 from streamauc.store import DamageError, Store
 from streamauc.store.database import Database
 
@@ -275,6 +277,31 @@ def test_damaged_panes_are_left_out_when_asked_for(whole, tmp_path, caplog):
         assert series.damaged == places
     with Store(copy) as store, pytest.raises(DamageError):
         store.series({"model": "churn"}).cover("predicted", NOW - 3_600 * 9, NOW)
+
+
+def test_a_window_without_its_damaged_panes_says_so(tmp_path):
+    """Only one that would hold them, whoever answers: a reader, a monitor, a history."""
+    path, tiers = tmp_path / "m.db", ((60, "30d"),)
+    settings = {"series": {"model": "fraud"}, "clock": lambda: 40_000.0, "tiers": tiers}
+    with Monitor(store=path, **settings) as monitor:
+        monitor.update_many([0, 1] * 300, [0.5] * 600, [60.0 * step for step in range(600)])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE pane SET counts = x'01' WHERE id % 512 = 300")
+        connection.commit()
+    with Store(path, skip_damaged=True) as store:
+        monitor = Monitor(store=store, **settings, flush_seconds=math.inf)
+        reader = SeriesReader(store, store.series({"model": "fraud"}), lambda: 40_000.0)
+        for one in (monitor, reader):
+            assert "damaged" in one.window(0.0, 36_000.0).caveats
+        windows = monitor.history(60, start=0.0, end=36_000.0).windows
+        spoilt = [one.start for one in windows if "damaged" in one.caveats]
+        # A chunk whose sum is wrong may lack any of its panes.
+        assert (300 * 60.0 in spoilt, len(spoilt)) == (True, 256)
+        assert "damaged" not in monitor.window(0.0, 6_000.0).caveats
+        assert monitor.window(0.0, 36_000.0).n_samples == 599
+        page = monitor.window(0.0, 36_000.0)._repr_html_()
+        assert "damaged: panes of the store that can" in page
+        monitor.close()
 
 
 @pytest.mark.parametrize("statement", STATEMENTS[:9])

@@ -26,7 +26,10 @@ def opened(path: Path, *, read_only: bool) -> Iterator[Store]:
         with Store(path, read_only=read_only) as store:
             yield store
     except DamageError as error:
-        raise ValueError(f"{error}; streamauc store verify {path} lists all damage") from error
+        raise ValueError(
+            f"{error}; streamauc store verify {path} lists all damage, streamauc store repair"
+            f" {path} gives up damaged panes"
+        ) from error
 
 
 def existing(path: Path) -> None:

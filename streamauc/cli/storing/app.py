@@ -64,14 +64,40 @@ def verify(store: _Store, *, output: _Output = Format.TABLE) -> None:
     Exit code 0: all is as it was written. 1: damage was found, and each place is listed. 2: the
     file can't be opened as a store.
 
-    Reads only, beside whoever writes. The rest of a damaged store can still be read in Python, with
-    Store("metrics.db", skip_damaged=True).
+    Reads only, beside whoever writes. The rest of a damaged store can still be read: with
+    --skip-damaged by `streamauc check` and `streamauc rules backtest`, in Python with
+    Store("metrics.db", skip_damaged=True). `streamauc store repair` makes it whole again.
     """
 
     def run() -> int:
         from streamauc.cli.storing.verify import run_verify
 
         return run_verify(store, output.value)
+
+    guarded(run)
+
+
+@app.command()
+@flowing
+def repair(store: _Store, *, output: _Output = Format.TABLE) -> None:
+    """Give up the damaged panes of a store, so that the rest can be read and written to again.
+
+    Every pane that is not as it was written is deleted, and the sums are made anew of those that
+    are left; each place is listed. The events of those panes are gone, and windows do not say so
+    afterwards, so keep a copy of the file if they may be wanted from a backup or from the source.
+
+    Whatever else is damaged is left as it is: the row of a series, positions, references, states
+    of rules, open predictions. It may run beside writers.
+
+    Exit code 0: the store is whole. 1: other damage is left. 2: the store can't be repaired.
+
+        streamauc store repair metrics.db
+    """
+
+    def run() -> int:
+        from streamauc.cli.storing.repair import run_repair
+
+        return run_repair(store, output.value)
 
     guarded(run)
 

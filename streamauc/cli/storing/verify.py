@@ -52,6 +52,12 @@ def _print(path: Path, report: Report) -> None:
     console = results()
     table.expand = console.is_terminal
     console.print(table)
+    if any(problem.place.table in ("pane", "chunk") for problem in report.problems):
+        print(
+            f"\nstreamauc store repair {path} gives up the damaged panes, after which the rest can"
+            " be read and written to; until then check and rules backtest leave them out with"
+            " --skip-damaged"
+        )
 
 
 def _what(problem: Problem) -> str:
