@@ -9,6 +9,7 @@ from streamauc.rules.evaluate import Result
 from streamauc.rules.model import Measure
 from streamauc.rules.policy import Limits
 from streamauc.rules.record import State
+from streamauc.rules.selector import Labels
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 _NUMBER = "value"
@@ -67,17 +68,21 @@ def _print_plain(results: Sequence[Result]) -> None:
 
 
 def _cells(result: Result) -> list[str]:
-    labels = ",".join(f"{name}={value}" for name, value in sorted(result.labels.items()))
     return [
         result.state.value,
         result.rule.severity,
         result.rule.alert,
-        labels or "-",
+        labels_shown(result.labels),
         shown(result.record.value),
         limits_shown(result),
         f"{datetime.fromtimestamp(result.record.since, UTC):%Y-%m-%d %H:%M:%S}",
         result.record.reason,
     ]
+
+
+def labels_shown(labels: Labels) -> str:
+    """Return the labels of a series, ``-`` for none."""
+    return ",".join(f"{name}={value}" for name, value in sorted(labels.items())) or "-"
 
 
 def shown(value: float) -> str:

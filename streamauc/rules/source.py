@@ -11,6 +11,7 @@ from streamauc.change.verdict import State as DetectorState
 from streamauc.histogram import ScoreHistogram
 from streamauc.rules.model import Detection, Key, series_key
 from streamauc.rules.selector import Labels
+from streamauc.tiers import Tier
 from streamauc.window import Window
 
 Compared = Window | ScoreHistogram
@@ -52,6 +53,12 @@ class Source(Protocol):
 
     def series(self) -> Sequence[Labels]:
         """Return the labels of every series."""
+
+    def tiers(self, labels: Labels) -> tuple[Tier, ...]:
+        """Return the tiers of a series, from finest to coarsest."""
+
+    def pane(self, labels: Labels, moment: float) -> tuple[float, float]:
+        """Return the span of the finest pane that survives and holds a moment."""
 
     def window(self, labels: Labels, start: float, end: float) -> Window:
         """Return the events of [start, end) of a series, rounded outwards to panes."""

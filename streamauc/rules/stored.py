@@ -19,6 +19,7 @@ from streamauc.rules.source import Compared, Health, Verdict
 from streamauc.store import DamageError, Place, Store, StoredSeries, references
 from streamauc.store.change import Batch
 from streamauc.store.documents import Document
+from streamauc.tiers import Tier, round_out
 from streamauc.window import Window
 
 _RULE, _DETECTOR = "rule", "detector"  # kinds of documents
@@ -59,6 +60,15 @@ class StoreSource:
         if key not in self._readers:
             self._readers[key] = SeriesReader(self._store, self._series[key], self._clock)
         return self._readers[key]
+
+    def tiers(self, labels: Labels) -> tuple[Tier, ...]:
+        """Return the tiers of a series."""
+        return self._found(labels).tiers
+
+    def pane(self, labels: Labels, moment: float) -> tuple[float, float]:
+        """Return the span of the finest pane that survives and holds a moment."""
+        facts = self._found(labels).facts
+        return round_out(facts.tiers, facts.first, moment, math.nextafter(moment, math.inf))
 
     def window(self, labels: Labels, start: float, end: float) -> Window:
         """Return the events of [start, end), rounded outwards to panes."""
