@@ -227,7 +227,7 @@ def test_coverage_that_never_comes_is_a_stall():
     states = [detector.step(pane, 1, 9, coverage=0.4) for pane in range(20)]
 
     assert states.index(State.STALLED) == 11
-    assert "coverage was below 0.95 in every pane from 0 to 19" in detector.reason
+    assert "no pane from 0 to 19 was there with a coverage of at least 0.95" in detector.reason
     assert detector.step(20, 10, 490) is State.QUIET
 
 

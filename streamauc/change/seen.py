@@ -60,7 +60,7 @@ class Seen:
             return None
         if self.closed is None or self.closed < self.newest:
             return (
-                f"coverage was below {min_coverage:.4g} in every pane from {since + 1} to"
-                f" {self.newest}"
+                f"no pane from {since + 1} to {self.newest} was there with a coverage of at least"
+                f" {min_coverage:.4g}"
             )
         return f"no labelled events in panes {since + 1} to {self.newest}"

@@ -37,6 +37,8 @@ def _detection(detection: Detection, key: Key, view: View, labels: Labels) -> Re
     verdict = view.detect(key, detection, labels)
     if verdict.state is DetectorState.STALLED:
         return Missing(f"the detector is stalled: {verdict.reason}")
+    if math.isnan(verdict.evidence):
+        return Missing(verdict.reason)
     return Decided(verdict.state is DetectorState.ALARM, verdict.evidence, verdict.reason)
 
 

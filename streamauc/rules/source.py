@@ -35,7 +35,10 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a detector says: its state, how much of an alarm's evidence there is, and why."""
+    """What a detector says: its state, how much of an alarm's evidence there is, and why.
+
+    `evidence` is ``nan`` while no pane with events was mature.
+    """
 
     state: DetectorState
     evidence: float

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from streamauc.change.reference import ReferencePanes
 from streamauc.change.verdict import State as DetectorState
 from streamauc.reader import SeriesReader
-from streamauc.rules.detectors import CLASSES, Progress
+from streamauc.rules.detectors import CLASSES, Progress, check_panes
 from streamauc.rules.evaluate import Result, evaluate
 from streamauc.rules.model import Detection, Key, RulesFile, series_key
 from streamauc.rules.newest import newest_event
@@ -141,6 +141,7 @@ class StoreSource:
     def _advanced(
         self, before: Document | None, detection: Detection, labels: Labels, now: float
     ) -> Progress:
+        check_panes(detection, self, labels)
         progress = _progress(before, self._settings(detection))
         if progress is None:
             progress = Progress.begin(detection, self, labels, now)

@@ -103,6 +103,7 @@ REFERENCE = (
     '[[rule]]\nalert = "Worse"\nmetric = "roc_auc_difference"\nreference = "gone"\nwindow = "1h"\n'
     "below = -0.1\n"
 )
+DETECTOR = '[[rule]]\nalert = "Ratio"\ndetector = "prevalence"\nreference = 0.5\npane = "5m"\n'
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,7 @@ REFERENCE = (
         (REFERENCE, (6, 5), ["Worse: never judged; ERROR 25 (model=a: LookupError: ", "'gone'"]),
         (HOURLY + 'series = { model = "x" }\n', (6, 5), ["NO_DATA 25 (no series matches"]),
         (HOURLY, (60, 59), ["Rank: never judged; NO_DATA ", "(model=a: "]),
+        (DETECTOR, (6, 5), ["Ratio: never judged; ERROR 25 (model=a: ", "3600 s, got 300 s"]),
     ],
 )
 def test_what_could_not_be_judged_is_no_all_clear(tmp_path, store, rules, days, said):
