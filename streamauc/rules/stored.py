@@ -26,6 +26,8 @@ _RULE, _DETECTOR = "rule", "detector"  # kinds of documents
 # So often an evaluation is done again because somebody else judged meanwhile; of those who judge
 # at once, one is always first, so this is more than there can be.
 _TRIES = 100
+# States that nobody has judged for so long are let go: no rule of any file asks for them.
+_FORGET_SECONDS = 30 * 86_400.0
 
 
 class StoreSource:
@@ -221,12 +223,14 @@ def evaluate_stored(
     for _ in range(_TRIES):
         before = {rule.id: store.load(_RULE, rule.id) for rule in file.rules}
         source = StoreSource(store, clock=clock, keep=keep)
-        results = evaluate(file, source, _records(before))
+        records = _records(before)
+        results = evaluate(file, source, records)
         if not keep:
             return results
+        others = _others(records, results, source)
         with store.write() as batch:
             if all(_same(batch.load(_RULE, name), one) for name, one in before.items()):
-                _keep(batch, results)
+                _keep(batch, others, results)
                 return results
     raise TimeoutError(
         f"the rules must be judged by fewer at once: {_TRIES} times others were first"
@@ -252,17 +256,36 @@ def _records(documents: Mapping[str, Document | None]) -> dict[Key, Record]:
     return found
 
 
-def _keep(batch: Batch, results: Sequence[Result]) -> None:
+def _others(
+    records: Mapping[Key, Record], results: Sequence[Result], source: StoreSource
+) -> dict[Key, Record]:
+    """Return the records to be left as they are: of series that another file's rule judges.
+
+    A rule is known by its name and labels, which another file may use for other series.
+    """
+    judged = {result.key for result in results}
+    there = {"", *(series_key(labels) for labels in source.series())}
+    oldest = source.now() - _FORGET_SECONDS
+    return {
+        key: record
+        for key, record in records.items()
+        if key not in judged and key.series in there and record.at >= oldest
+    }
+
+
+def _keep(batch: Batch, others: Mapping[Key, Record], results: Sequence[Result]) -> None:
     by_rule: defaultdict[str, dict[str, object]] = defaultdict(dict)
     latest: dict[str, float] = {}
+    for key, record in others.items():
+        by_rule[key.rule][key.series] = record.to_dict()
     for result in results:
         by_rule[result.key.rule][result.key.series] = result.record.to_dict()
         latest[result.key.rule] = result.record.at
         if result.change is not None:
             entry = {"series": result.key.series, **result.change.to_dict()}
             batch.append(_RULE, result.key.rule, _json(entry), result.change.at)
-    for name, records in by_rule.items():
-        batch.save(_RULE, name, _json(records), latest[name])
+    for name, at in latest.items():
+        batch.save(_RULE, name, _json(by_rule[name]), at)
 
 
 def _json(fields: object) -> bytes:

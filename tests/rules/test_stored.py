@@ -321,6 +321,67 @@ def test_an_alarm_stays_until_it_is_acknowledged(filled):
     assert next(one for one in after if one.rule.alert == "Ratio").state is State.OK
 
 
+def two_series(path, clock):
+    """Return monitors of two series in one store, whose ranking is that of chance."""
+    monitors = [Monitor(clock=clock, store=path, series={"model": name}) for name in "ab"]
+    for monitor in monitors:
+        monitor.update_many([0, 1] * 50, [0.5] * 100, [clock.now - 60.0] * 100)
+        monitor.flush()
+    return monitors
+
+
+def rank_of(name):
+    return parse(
+        f'[[rule]]\nalert = "Rank"\nmetric = "roc_auc"\nwindow = "90d"\nbelow = 0.9\nfor = "4m"\n'
+        f'series = {{ model = "{name}" }}\n'
+    )
+
+
+def test_rules_of_one_name_in_two_files_keep_their_own_states(tmp_path):
+    """Checked in turn: what one file says of its series is not lost when the other is checked."""
+    clock, states = Clock(1e9), {"a": [], "b": []}
+    monitors = two_series(tmp_path / "m.db", clock)
+    with Store(tmp_path / "m.db") as store:
+        for _ in range(4):
+            for name, seen in states.items():
+                clock.now += 60.0
+                (result,) = evaluate_stored(rank_of(name), store, clock=clock)
+                assert result.labels == {"model": name}
+                seen.append(result.state.value)
+    for monitor in monitors:
+        monitor.close()
+
+    assert states == {name: ["PENDING", "PENDING", "FIRING", "FIRING"] for name in "ab"}
+
+
+@pytest.mark.parametrize(
+    ("days", "is_there", "kept"), [(29, True, True), (31, True, False), (0, False, False)]
+)
+def test_a_state_that_no_rule_asks_for_is_let_go(tmp_path, days, is_there, kept):
+    """With its series, or after a month; so that they do not become ever more."""
+    clock = Clock(1e9)
+    monitors = two_series(tmp_path / "m.db", clock)
+    with Store(tmp_path / "m.db") as store:
+        evaluate_stored(rank_of("a"), store, clock=clock)
+        if not is_there:
+            rename_series(store, Key("Rank{}", '{"model":"a"}'), '{"model":"z"}')
+        clock.now += days * 86_400.0
+        evaluate_stored(rank_of("b"), store, clock=clock)
+        states = json.loads(store.load("rule", "Rank{}").body)
+    for monitor in monitors:
+        monitor.close()
+
+    assert list(states) == ['{"model":"a"}', '{"model":"b"}'][not kept :]
+
+
+def rename_series(store, key, name):
+    """Let the states of a rule be of a series that the store does not have."""
+    states = json.loads(store.load("rule", key.rule).body)
+    states[name] = states.pop(key.series)
+    with store.write() as batch:
+        batch.save("rule", key.rule, json.dumps(states).encode(), 1e9)
+
+
 def test_each_pane_is_read_once_whatever_the_rules_ask(tmp_path, monkeypatch):
     """Rules with windows of all lengths, twice, on several series: no pane comes twice."""
     path, n_minutes = tmp_path / "metrics.db", 90
