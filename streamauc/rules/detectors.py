@@ -123,6 +123,13 @@ class Progress:
             advance(self.detector, stream)  # an alarm ends the first call, however much is left
 
     @property
+    def until(self) -> float:
+        """The end of the last pane that its state is of, ``-inf`` before the first."""
+        alarm, last = self.detector.alarm, self.detector.last_pane
+        pane = last if alarm is None else alarm.pane
+        return -math.inf if pane is None else (pane + 1.0) * self.detector.pane_seconds
+
+    @property
     def verdict(self) -> Verdict:
         """What the detector says now."""
         detector = self.detector

@@ -1,16 +1,19 @@
 """Rules on a store: what they read, and the states that all who judge share."""
 
 import json
+import logging
 import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
+from streamauc import _time
 from streamauc.change.reference import ReferencePanes
 from streamauc.change.verdict import State as DetectorState
 from streamauc.reader import SeriesReader
 from streamauc.rules.detectors import CLASSES, Progress, check_panes
 from streamauc.rules.evaluate import Result, evaluate
+from streamauc.rules.judge import is_ahead
 from streamauc.rules.model import Detection, Key, RulesFile, series_key
 from streamauc.rules.newest import newest_event
 from streamauc.rules.record import Change, Record
@@ -22,10 +25,13 @@ from streamauc.store.documents import Document
 from streamauc.tiers import Tier, round_out
 from streamauc.window import Window
 
+_LOG = logging.getLogger("streamauc")
 _RULE, _DETECTOR = "rule", "detector"  # kinds of documents
 # So often an evaluation is done again because somebody else judged meanwhile; of those who judge
 # at once, one is always first, so this is more than there can be.
 _TRIES = 100
+# A detector waits for so long if it has read on by a clock that was ahead; else it starts anew.
+_WAIT_SECONDS = 3600.0
 # States that nobody has judged for so long are let go: no rule of any file asks for them.
 _FORGET_SECONDS = 30 * 86_400.0
 
@@ -145,10 +151,23 @@ class StoreSource:
     ) -> Progress:
         check_panes(detection, self, labels)
         progress = _progress(before, self._settings(detection))
-        if progress is None:
+        if progress is None or self._is_ahead(progress, now - detection.offset):
             progress = Progress.begin(detection, self, labels, now)
         progress.advance(detection, lambda low, high: self.window(labels, low, high), now)
         return progress
+
+    def _is_ahead(self, progress: Progress, mature: float) -> bool:
+        """Return whether a detector knows of panes that are not mature yet."""
+        if not self._keep:
+            return progress.until > mature
+        found = progress.until > mature + _WAIT_SECONDS
+        if found:
+            _LOG.warning(
+                "a detector has read on until %s, later than now: a clock was wrong, it starts"
+                " anew",
+                _time.shown(progress.until),
+            )
+        return found
 
 
 def acknowledge(store: Store, alert: str, *, now: float) -> int:
@@ -223,7 +242,7 @@ def evaluate_stored(
     for _ in range(_TRIES):
         before = {rule.id: store.load(_RULE, rule.id) for rule in file.rules}
         source = StoreSource(store, clock=clock, keep=keep)
-        records = _records(before)
+        records = _known(_records(before), source.now(), keep=keep)
         results = evaluate(file, source, records)
         if not keep:
             return results
@@ -254,6 +273,21 @@ def _records(documents: Mapping[str, Document | None]) -> dict[Key, Record]:
             place = Place("document", key=f"{document.kind} {document.name}")
             raise DamageError(f"the states of a rule can't be read: {error}", place) from error
     return found
+
+
+def _known(records: Mapping[Key, Record], now: float, *, keep: bool) -> Mapping[Key, Record]:
+    """Return the records to go on from; for a look at the past none that is younger."""
+    if not keep:
+        return {key: record for key, record in records.items() if record.at <= now}
+    ahead = [record.at for record in records.values() if is_ahead(record, now)]
+    if ahead:
+        _LOG.warning(
+            "%d alert%s judged last at a time later than now, up to %s: a clock was wrong",
+            len(ahead),
+            " was" if len(ahead) == 1 else "s were",
+            _time.shown(max(ahead)),
+        )
+    return records
 
 
 def _others(
