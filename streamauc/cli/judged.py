@@ -73,7 +73,7 @@ def _cells(result: Result) -> list[str]:
         result.rule.severity,
         result.rule.alert,
         labels_shown(result.labels),
-        shown(result.record.value),
+        shown(result.value),
         limits_shown(result),
         f"{datetime.fromtimestamp(result.record.since, UTC):%Y-%m-%d %H:%M:%S}",
         result.record.reason,
@@ -111,10 +111,14 @@ def _limits(limits: Limits) -> str:
 
 
 def to_dict(result: Result) -> dict[str, JsonValue]:
-    """Return a result as plain values for JSON; what is undefined is None."""
+    """Return a result as plain values for JSON; what is undefined is None.
+
+    `value` is what was judged now, `last_value` the last that there was.
+    """
     interval = result.interval
     labels: dict[str, JsonValue] = dict(result.labels)
     annotations: dict[str, JsonValue] = dict(result.annotations)
+    fields = result.record.to_dict()
     return {
         "alert": result.rule.alert,
         "labels": dict(result.rule.labels),
@@ -124,7 +128,9 @@ def to_dict(result: Result) -> dict[str, JsonValue]:
         "interval": None if interval is None else [_finite(end) for end in interval],
         "changed": result.change is not None,
         "annotations": annotations,
-        **result.record.to_dict(),
+        **fields,
+        "value": None if math.isnan(result.value) else fields["value"],
+        "last_value": fields["value"],
     }
 
 
