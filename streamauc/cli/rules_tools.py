@@ -10,6 +10,7 @@ from streamauc.cli.existing import existing_store
 from streamauc.cli.judged import labels_shown
 from streamauc.rules.document import load
 from streamauc.rules.example import EXAMPLE
+from streamauc.rules.problems import nearest
 from streamauc.rules.scenario import load_scenario
 from streamauc.rules.scenario_run import run
 from streamauc.rules.stored import acknowledge, known_rules, state_history
@@ -48,9 +49,12 @@ def run_tests(scenarios: Sequence[str], rules: str | None) -> int:
 def run_history(store: str, alerts: Sequence[str], *, output: str) -> int:
     """Print the changes of state; return the exit code."""
     with existing_store(store, read_only=True) as opened:
+        rules = known_rules(opened)
+        for alert in alerts:
+            _check_alert("--rule", alert, rules)
         changes = [
             (key, change)
-            for rule in known_rules(opened)
+            for rule in rules
             if not alerts or rule.partition("{")[0] in alerts
             for key, change in state_history(opened, rule)
         ]
@@ -76,11 +80,20 @@ def run_history(store: str, alerts: Sequence[str], *, output: str) -> int:
 def run_acknowledge(store: str, alert: str) -> int:
     """End the alarms of an alert's detectors; return the exit code."""
     with existing_store(store) as opened:
+        _check_alert("alert", alert, known_rules(opened))
         n_ended = acknowledge(opened, alert, now=time.time())
     if not n_ended:
         raise ValueError(f"alert must be one whose detector is in alarm, got {alert!r}")
     print(f"{alert}: {n_ended} alarm{'s' * (n_ended != 1)} acknowledged")
     return 0
+
+
+def _check_alert(name: str, alert: str, rules: Sequence[str]) -> None:
+    """Raise ValueError for an alert that was never judged, and suggest the nearest that was."""
+    known = sorted({rule.partition("{")[0] for rule in rules})
+    if alert not in known:
+        more = nearest(alert, known) if known else "; no check has judged any alert in this store"
+        raise ValueError(f"{name} must be an alert that was judged, got {alert!r}{more}")
 
 
 def _shown(moment: float) -> str:

@@ -80,6 +80,7 @@ def _measured(policy: Policy, record: Record, reading: Measured) -> Record:
     words = f"{policy.subject} {_shown(reading)}"
     words += "" if past is None else f" is {past}"
     words += f" ({reading.note})" if reading.note else ""
+    words += f"; {reading.advice}" if reading.advice and past is not None else ""
     record = replace(record, value=reading.value, missing_since=None)
     return _moved(policy, record, is_active=past is not None, words=words)
 

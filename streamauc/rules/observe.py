@@ -57,7 +57,9 @@ def _health(measure: Measure, view: View, labels: Labels) -> Reading:
     writer = max(health.writers, key=lambda name: (health.writers[name], name))
     others = f" of {len(health.writers)}" if len(health.writers) > 1 else ""
     silent = health.writers[writer]
-    return _of(silent, "not known", f"writer {writer}{others}: {span(round(silent))} ago")
+    note = f"writer {writer}{others}: {span(round(silent))} ago"
+    advice = f"if it has ended for good: streamauc store retire STORE.db {writer}"
+    return Measured(silent, silent, silent, note, advice)
 
 
 def _of(value: float, reason: str, note: str = "") -> Reading:

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 class Measured:
     """A value, and the ends of what is compared with the limits: itself, or its interval.
 
-    `note` is what may mislead about it, or more about it, in words.
+    `note` is what may mislead about it, or more about it, in words; `advice` is what to do if it
+    is past its limit.
     """
 
     value: float
     low: float
     high: float
     note: str = ""
+    advice: str = ""
 
     @classmethod
     def of(cls, value: float, note: str = "") -> "Measured":

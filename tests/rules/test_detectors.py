@@ -64,6 +64,8 @@ def test_it_does_not_matter_how_often_is_polled(seed):
     assert result.state.value == "FIRING"
     assert result.record.value >= 1
     assert "rose above 0.2" in result.record.reason
+    began = wanted.alarm.began
+    assert f" since 1970-01-01 00:{began:02} UTC, found with those until " in result.record.reason
 
 
 def test_panes_are_read_when_they_are_mature():
@@ -119,7 +121,10 @@ def test_panes_without_events_are_mature():
     result = one(file, found)
 
     assert result.state.value == "NO_DATA"
-    assert "no labelled events in panes" in result.record.reason
+    assert (
+        "no labelled events from 1970-01-01 00:00 UTC to 1970-01-01 00:15 UTC"
+        in result.record.reason
+    )
 
 
 def test_panes_that_were_rolled_up_are_passed_over():

@@ -127,11 +127,13 @@ def test_every_function_takes_every_number(value, width, precision):
 
 def test_lengths_of_time_are_short():
     """In reasons."""
-    assert [span(one) for one in (0, 0.5, 59, 3600, 90061, -60.5)] == [
+    assert [span(one) for one in (0, 0.5, 59, 3600, 90061, -60.5, 393.174, 599.9)] == [
         "0s",
         "0.5s",
         "59s",
         "1h",
         "1d1h1m1s",
-        "-60.5s",
+        "-1m",
+        "6m33s",
+        "9m59s",
     ]
