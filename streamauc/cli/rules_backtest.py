@@ -82,7 +82,8 @@ def _lines(found: Backtest, sums: Sequence[_Sum], n_asked: int) -> Iterator[str]
         yield f"{_time.shown(one.start)} {until:<26} {_name(one.key.rule)} {where}: {one.reason}"
     if not firings:
         yield _none_fired(sums)
-    if found.n_evaluations < n_asked:
+    # Moved to the end of a pane, the last one may come after the end.
+    if found.n_evaluations < max(1, n_asked - 1):
         yield (
             f"evaluated {found.n_evaluations:,} times of {n_asked:,}: only at the ends of the panes"
             " that are left, as nothing is known of the times between"
