@@ -181,6 +181,20 @@ def utc(moment: float) -> datetime:
         raise ValueError(f"time must lie in the years 1 to 9999, got {moment!r}") from None
 
 
+def shown(moment: float) -> str:
+    """Return a time in UTC for people, to the second only where it needs it.
+
+    >>> shown(0.0), shown(90.5)
+    ('1970-01-01 00:00 UTC', '1970-01-01 00:01:30 UTC')
+    """
+    try:
+        found = utc(moment)
+    except (OverflowError, ValueError):  # beyond the years that have names
+        return f"{moment:g} s"
+    text = f"{found:%m-%d %H:%M}" + (f":{found:%S}" if found.second else "")
+    return f"{found.year:04}-{text} UTC"
+
+
 def calendar_edges(start: float, end: float, step: CalendarStep, zone: tzinfo) -> list[float]:
     """Return the local midnights that begin each step, from at or before `start` to `end`.
 

@@ -1,7 +1,7 @@
 """Shows a detector the panes of a stream as their labels mature: each once, in order of time."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,17 +52,23 @@ class PaneStream:
     label_delay: float
 
 
-def check_grain(detector: PaneDetector, spans: tuple[Tier, ...]) -> None:
-    """Raise ValueError unless a detector's panes are whole panes of the finest tier."""
-    finest = spans[0].pane_seconds
-    if detector.pane_seconds % finest:
+def check_grain(pane_seconds: int, spans: Sequence[Tier], offset: float = 0.0) -> None:
+    """Raise ValueError unless a detector's panes are whole panes of those that are left for it.
+
+    They are read when they have ended and the `offset` has passed.
+    """
+    finest, needed = spans[0], pane_seconds + offset
+    if pane_seconds % finest.pane_seconds:
         raise ValueError(
-            f"detector must have panes of a multiple of {finest} s, got {detector.pane_seconds} s"
+            f"detector must have panes of a multiple of {finest.pane_seconds} s,"
+            f" got {pane_seconds} s"
         )
-    if spans[0].keep < detector.pane_seconds:
+    left = next((tier for tier in spans if tier.keep >= needed), None)
+    if left is None or pane_seconds % left.pane_seconds:
+        later = f", and its offset, {offset:.10g} s" if offset else ""
         raise ValueError(
-            f"tiers must keep panes of {finest} s for a pane of the detector,"
-            f" {detector.pane_seconds} s, got {spans[0].keep:g} s"
+            f"tiers must keep panes of {finest.pane_seconds} s for a pane of the detector,"
+            f" {pane_seconds} s{later}, got {finest.keep:.10g} s"
         )
 
 

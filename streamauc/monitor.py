@@ -219,7 +219,7 @@ class Monitor(KeepingRecorder):
         `acknowledge`. Raises ValueError unless the detector's panes are whole panes of the finest
         tier, kept that long. O(panes since the last call).
         """
-        check_grain(detector, self.tiers)
+        check_grain(detector.pane_seconds, self.tiers)
         with self._answering() as ledger:
             return ledger.step(detector)
 

@@ -149,7 +149,7 @@ def test_labels_that_stop_coming_are_a_stall():
     early = [state for end, state in states.items() if end < DAY / 2 + DAY / 4]
     assert set(early) == {State.QUIET}
     assert list(states.values())[-1] is State.STALLED
-    assert "coverage was below 0.95" in detector.reason
+    assert "was there with a coverage of at least 0.95" in detector.reason
 
 
 def test_an_alarm_ends_the_call_and_the_next_one_goes_on():

@@ -182,13 +182,14 @@ class PrevalenceDetector(PaneFold):
     def _stall(self) -> str | None:
         if self._fault is not None:
             return self._fault
-        return self._seen.stall(self._settings.stall_panes, self._settings.min_coverage)
+        return self._seen.stall(self._settings)
 
     @property
     def reason(self) -> str:
         """Why the state is what it is, in words."""
         if self._alarm is not None:
-            return alarm_reason(self._alarm, self._null_at(self._alarm.began))
+            null = self._null_at(self._alarm.began)
+            return alarm_reason(self._alarm, null, self.pane_seconds)
         stall = self._stall()
         if stall is not None:
             return stall

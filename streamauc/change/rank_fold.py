@@ -147,7 +147,7 @@ class RankFold(PaneFold, Generic[ReferenceT]):
     def _stall(self) -> str | None:
         if self._fault is not None:
             return self._fault
-        found = self._seen.stall(self._settings.stall_panes, self._settings.min_coverage)
+        found = self._seen.stall(self._settings)
         return found and found.replace("labelled events", f"labelled {self._missing()}", 1)
 
     def _missing(self) -> str:

@@ -14,6 +14,7 @@ from streamauc.change.rank_state import RankState
 from streamauc.change.rank_track import Track
 from streamauc.change.settings import Settings
 from streamauc.change.sources import Source, histogram_of
+from streamauc.change.verdict import found_words
 from streamauc.counts import threshold_counts
 from streamauc.histogram import ScoreHistogram
 from streamauc.metrics.intervals import roc_auc_interval
@@ -159,8 +160,8 @@ class RankingDetector(RankFold[KnownAuc]):
         alarm, null = _alarm(row), self._tracks[name].null
         verb = "rose above" if alarm.direction == "up" else "fell below"
         return (
-            f"the AUC {verb} {null}: {alarm.roc_auc:.4g} over {alarm.n_pos:.0f} positives since"
-            f" pane {alarm.began}, found at pane {alarm.pane}"
+            f"the AUC {verb} {null}: {alarm.roc_auc:.4g} over {alarm.n_pos:.0f} positives"
+            f" {found_words(alarm.began, alarm.pane, self.pane_seconds)}"
         )
 
     def _quiet_words(self) -> str:

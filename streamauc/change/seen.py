@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from streamauc.change.settings import Settings
+from streamauc.change.verdict import begin
+
 
 @dataclass(slots=True)
 class Seen:
@@ -44,23 +47,26 @@ class Seen:
             self.ignored_from = self.ignored_to = pane
         self.ignored_to = max(self.ignored_to, pane)
 
-    def stall(self, limit: float, min_coverage: float) -> str | None:
-        """Return why nothing was folded for `limit` panes, or None if something was."""
+    def stall(self, settings: Settings) -> str | None:
+        """Return why nothing was folded for `stall_panes`, or None if something was."""
+        limit, seconds = settings.stall_panes, settings.pane_seconds
         if self.ignored_from is not None and self.ignored_to is not None:
             span = self.ignored_to - self.ignored_from
             if span >= limit:
                 return (
-                    f"panes {self.ignored_from} to {self.ignored_to} came after pane"
-                    f" {self.closed} and were ignored: has a clock jumped? reset() starts anew"
+                    f"panes of {begin(self.ignored_from, seconds)} to"
+                    f" {begin(self.ignored_to, seconds)} came after later ones and were ignored:"
+                    " has a clock jumped? reset() starts anew"
                 )
         if self.first is None or self.newest is None:
             return None
         since = self.first - 1 if self.folded is None else self.folded
         if self.newest - since < limit:
             return None
+        between = f"from {begin(since + 1, seconds)} to {begin(self.newest + 1, seconds)}"
         if self.closed is None or self.closed < self.newest:
             return (
-                f"coverage was below {min_coverage:.4g} in every pane from {since + 1} to"
-                f" {self.newest}"
+                f"no pane {between} was there with a coverage of at least"
+                f" {settings.min_coverage:.4g}"
             )
-        return f"no labelled events in panes {since + 1} to {self.newest}"
+        return f"no labelled events {between}"

@@ -11,7 +11,7 @@ from streamauc.change.rank_sizes import NEGATIVES, POSITIVES
 from streamauc.change.rank_state import RankState
 from streamauc.change.rank_track import Track
 from streamauc.change.sources import Source, histogram_of
-from streamauc.change.verdict import Evidence
+from streamauc.change.verdict import Evidence, found_words
 from streamauc.histogram import ScoreHistogram
 
 ClassName = Literal["positives", "negatives"]
@@ -155,8 +155,8 @@ class ShiftDetector(RankFold[Source]):
         verb = "rose" if alarm.direction == "up" else "fell"
         return (
             f"the scores of the {name} {verb}: mean rank {alarm.mean_rank:.4g} in the reference,"
-            f" where {self._tracks[name].null} is expected, over {alarm.n:.0f} events since pane"
-            f" {alarm.began}, found at pane {alarm.pane}; {self._shares(other)}"
+            f" where {self._tracks[name].null} is expected, over {alarm.n:.0f} events"
+            f" {found_words(alarm.began, alarm.pane, self.pane_seconds)}; {self._shares(other)}"
         )
 
     def _quiet_words(self) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from streamauc import _time
 from streamauc._check import FloatArray, IntArray
 from streamauc.change.reference import Null
 
@@ -53,13 +54,24 @@ class Evidence:
     down: FloatArray
 
 
-def alarm_reason(alarm: Alarm, null: Null) -> str:
+def begin(pane: int, pane_seconds: int) -> str:
+    """Return when a pane begins, in words."""
+    return _time.shown(float(pane) * pane_seconds)
+
+
+def found_words(began: int, pane: int, pane_seconds: int) -> str:
+    """Return since when something is so, and with which events it was found, in words."""
+    until = begin(pane + 1, pane_seconds)
+    return f"since {begin(began, pane_seconds)}, found with those until {until}"
+
+
+def alarm_reason(alarm: Alarm, null: Null, pane_seconds: int) -> str:
     """Return what an alarm says, in words."""
     verb = "rose above" if alarm.direction == "up" else "fell below"
     n = alarm.n_pos + alarm.n_neg
     return (
-        f"the prevalence {verb} {span(null)}: {alarm.prevalence:.4g} of {n:.0f} events since"
-        f" pane {alarm.began}, found at pane {alarm.pane}"
+        f"the prevalence {verb} {span(null)}: {alarm.prevalence:.4g} of {n:.0f} events"
+        f" {found_words(alarm.began, alarm.pane, pane_seconds)}"
     )
 
 

@@ -100,9 +100,7 @@ def _performance(result: Result) -> str:
     label = f"{result.rule.alert}/{values}" if values else result.rule.alert
     for sign in "='|\n":  # which mean something else there
         label = label.replace(sign, "_")
-    is_known = result.state not in (State.NO_DATA, State.ERROR)
-    value = result.record.value
-    number = f"{value:.6g}" if is_known and math.isfinite(value) else "U"
+    number = f"{result.value:.6g}" if math.isfinite(result.value) else "U"
     limits = _range(result.rule.policy.limits) if isinstance(result.rule.measure, Measure) else ""
     both = f";{limits}" if result.rule.severity == "critical" else f"{limits};"
     return f"'{label}'={number};{both}"

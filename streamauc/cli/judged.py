@@ -10,6 +10,7 @@ from streamauc.rules.evaluate import Result
 from streamauc.rules.model import Measure
 from streamauc.rules.policy import Limits
 from streamauc.rules.record import State
+from streamauc.rules.selector import Labels
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 _NUMBER = "value"
@@ -68,17 +69,21 @@ def _print_plain(results: Sequence[Result]) -> None:
 
 
 def _cells(result: Result) -> list[str]:
-    labels = ",".join(f"{name}={value}" for name, value in sorted(result.labels.items()))
     return [
         result.state.value,
         result.rule.severity,
         result.rule.alert,
-        labels or "-",
-        shown(result.record.value),
+        labels_shown(result.labels),
+        shown(result.value),
         limits_shown(result),
         f"{datetime.fromtimestamp(result.record.since, UTC):%Y-%m-%d %H:%M:%S}",
         result.record.reason,
     ]
+
+
+def labels_shown(labels: Labels) -> str:
+    """Return the labels of a series, ``-`` for none."""
+    return ",".join(f"{name}={value}" for name, value in sorted(labels.items())) or "-"
 
 
 def shown(value: float) -> str:
@@ -107,11 +112,15 @@ def _limits(limits: Limits) -> str:
 
 
 def to_dict(result: Result) -> dict[str, JsonValue]:
-    """Return a result as plain values for JSON; what is undefined is None."""
+    """Return a result as plain values for JSON; what is undefined is None.
+
+    `value` is what was judged now, `last_value` the last that there was.
+    """
     interval = result.interval
     start, end = result.span or (math.nan, math.nan)
     labels: dict[str, JsonValue] = dict(result.labels)
     annotations: dict[str, JsonValue] = dict(result.annotations)
+    fields = result.record.to_dict()
     return {
         "alert": result.rule.alert,
         "labels": dict(result.rule.labels),
@@ -123,7 +132,9 @@ def to_dict(result: Result) -> dict[str, JsonValue]:
         "end": _iso(end),
         "changed": result.change is not None,
         "annotations": annotations,
-        **result.record.to_dict(),
+        **fields,
+        "value": None if math.isnan(result.value) else fields["value"],
+        "last_value": fields["value"],
     }
 
 

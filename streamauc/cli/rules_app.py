@@ -177,13 +177,16 @@ def backtest(
 ) -> None:
     """Print when each rule would have fired over a span of the past that a store holds.
 
-    Windows are rounded to the panes that the store still has: what is long ago is there by hours
-    or days only. Labels count as known from the beginning, as the store does not keep when they
-    came. Nothing is written.
+    What is long ago is there by hours or days only: rules are evaluated where such a pane ends,
+    and windows are rounded to the panes that the store still has. What could not be judged is
+    counted, with a reason. Labels count as known from the beginning, as the store does not keep
+    when they came. Nothing is written.
+
+    Exit code: 0, or 3 if a rule had nothing to judge in all the span, or only errors for a series.
     """
 
     def run() -> int:
-        from streamauc.cli.rules_tools import run_backtest
+        from streamauc.cli.rules_backtest import run_backtest
 
         return run_backtest(
             rules,

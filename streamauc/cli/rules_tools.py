@@ -1,22 +1,19 @@
 """``streamauc rules``: what its commands do."""
 
 import json
-import math
-import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from streamauc import _time
 from streamauc.cli.existing import existing_store
-from streamauc.rules.backtest import AsOf, Firing, backtest
+from streamauc.cli.judged import labels_shown
 from streamauc.rules.document import load
 from streamauc.rules.example import EXAMPLE
-from streamauc.rules.model import Key
+from streamauc.rules.problems import nearest
 from streamauc.rules.scenario import load_scenario
 from streamauc.rules.scenario_run import run
-from streamauc.rules.stored import StoreSource, acknowledge, known_rules, state_history
+from streamauc.rules.stored import acknowledge, known_rules, state_history
 
 
 def run_lint(rules: str) -> int:
@@ -52,46 +49,15 @@ def run_tests(scenarios: Sequence[str], rules: str | None) -> int:
     return 0 if passed else 1
 
 
-def run_backtest(
-    rules: str,
-    store: str,
-    *,
-    start: str,
-    end: str,
-    every: str,
-    output: str,
-    skip_damaged: bool = False,
-) -> int:
-    """Print when rules would have fired; return the exit code."""
-    file = load(rules)
-    low, high = _time.seconds("--start", start), _time.seconds("--end", end)
-    with existing_store(store, read_only=True, skip_damaged=skip_damaged) as opened:
-        finest = min((one.tiers[0].pane_seconds for one in opened.all_series()), default=60)
-        source = AsOf(StoreSource(opened), pane_seconds=finest)
-        found = backtest(file, source, start=low, end=high, every=_time.duration("--every", every))
-    firings = found.firings
-    print(f"{found.n_evaluations:,} evaluations", file=sys.stderr)
-    if output == "json":
-        print(json.dumps([_to_dict(one) for one in firings], indent=2, allow_nan=False))
-    else:
-        _print_firings(firings)
-    return 0
-
-
-def _print_firings(firings: Sequence[Firing]) -> None:
-    if not firings:
-        print("no rule would have fired")
-    for one in firings:
-        until = "and goes on" if one.end is None else f"until {_shown(one.end)}"
-        print(f"{_shown(one.start)} {until:<26} {one.key.rule} {_labels(one.key)}: {one.reason}")
-
-
 def run_history(store: str, alerts: Sequence[str], *, output: str) -> int:
     """Print the changes of state; return the exit code."""
     with existing_store(store, read_only=True) as opened:
+        rules = known_rules(opened)
+        for alert in alerts:
+            _check_alert("--rule", alert, rules)
         changes = [
             (key, change)
-            for rule in known_rules(opened)
+            for rule in rules
             if not alerts or rule.partition("{")[0] in alerts
             for key, change in state_history(opened, rule)
         ]
@@ -108,8 +74,8 @@ def run_history(store: str, alerts: Sequence[str], *, output: str) -> int:
     for key, change in changes:
         before = "" if change.before is None else f"{change.before.value} "
         print(
-            f"{_shown(change.at)} {key.rule} {_labels(key)}: {before}-> {change.after.value}:"
-            f" {change.reason}"
+            f"{_shown(change.at)} {key.rule} {labels_shown(key.labels)}: {before}->"
+            f" {change.after.value}: {change.reason}"
         )
     return 0
 
@@ -117,6 +83,7 @@ def run_history(store: str, alerts: Sequence[str], *, output: str) -> int:
 def run_acknowledge(store: str, alert: str) -> int:
     """End the alarms of an alert's detectors; return the exit code."""
     with existing_store(store) as opened:
+        _check_alert("alert", alert, known_rules(opened))
         n_ended = acknowledge(opened, alert, now=time.time())
     if not n_ended:
         raise ValueError(f"alert must be one whose detector is in alarm, got {alert!r}")
@@ -124,20 +91,13 @@ def run_acknowledge(store: str, alert: str) -> int:
     return 0
 
 
-def _labels(key: Key) -> str:
-    return ",".join(f"{name}={value}" for name, value in sorted(key.labels.items())) or "-"
+def _check_alert(name: str, alert: str, rules: Sequence[str]) -> None:
+    """Raise ValueError for an alert that was never judged, and suggest the nearest that was."""
+    known = sorted({rule.partition("{")[0] for rule in rules})
+    if alert not in known:
+        more = nearest(alert, known) if known else "; no check has judged any alert in this store"
+        raise ValueError(f"{name} must be an alert that was judged, got {alert!r}{more}")
 
 
 def _shown(moment: float) -> str:
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%SZ}"
-
-
-def _to_dict(firing: Firing) -> dict[str, object]:
-    return {
-        "rule": firing.key.rule,
-        "series": dict(firing.key.labels),
-        "start": firing.start,
-        "end": firing.end,
-        "reason": firing.reason,
-        "value": firing.value if math.isfinite(firing.value) else None,
-    }

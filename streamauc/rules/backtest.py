@@ -2,19 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from streamauc.change.reference import ReferencePanes
-from streamauc.rules.detectors import Detectors
+from streamauc import _time
 from streamauc.rules.evaluate import Result, evaluate
-from streamauc.rules.model import Detection, Key, RulesFile
-from streamauc.rules.newest import newest_event
+from streamauc.rules.model import Key, Measure, RulesFile
+from streamauc.rules.readings import Failed, Missing, Reading
 from streamauc.rules.record import Change, Record, State
-from streamauc.rules.selector import Labels
-from streamauc.rules.source import Compared, Health, Source, Verdict
-from streamauc.rules.tallies import Tally
-from streamauc.window import Window
+from streamauc.rules.source import Source
 
 MAX_STEPS = 1_000_000
 
@@ -24,6 +20,9 @@ class Moving(Source, Protocol):
 
     def move(self, now: float) -> None:
         """Make it `now`: from here on the source answers as it would have then."""
+
+    def due(self, moment: float) -> float:
+        """Return the first time, from `moment` on, of which it can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,47 @@ class Firing:
     value: float
 
 
+@dataclass(slots=True)
+class Tally:
+    """How often a rule judged a series, and how often it could not, with the last reason.
+
+    `n_wide` counts the judgements whose window was shorter than a pane that was left there.
+    """
+
+    n_judged: int = 0
+    n_no_data: int = 0
+    n_errors: int = 0
+    n_wide: int = 0
+    no_data: str = ""
+    error: str = ""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there was anything to judge, at least once."""
+        return self.n_judged > 0
+
+    def add(self, reading: Reading, *, is_wide: bool) -> None:
+        """Count what was read once."""
+        if isinstance(reading, Failed):
+            self.n_errors, self.error = self.n_errors + 1, reading.reason
+        elif isinstance(reading, Missing):
+            self.n_no_data, self.no_data = self.n_no_data + 1, reading.reason
+        else:
+            self.n_judged += 1
+            self.n_wide += is_wide
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
-    """All changes of state, in the order of time, and the records after the last evaluation."""
+    """All changes of state, in the order of time, and the records after the last evaluation.
+
+    `tallies` say of how much of it that is all: an alert that was never judged never fires.
+    """
 
     n_evaluations: int
     changes: Sequence[tuple[Key, Change]]
     records: Mapping[Key, Record]
+    tallies: Mapping[Key, Tally] = field(default_factory=dict)
 
     @property
     def firings(self) -> list[Firing]:
@@ -66,8 +99,13 @@ def _firing(key: Key, change: Change, end: float | None) -> Firing:
 
 def times(start: float, end: float, every: float) -> Sequence[float]:
     """Return when is evaluated: from `start`, every so often, up to and with `end`."""
-    if not every > 0 or not start <= end:
-        raise ValueError(f"every must be positive and end not before start, got {every!r} s")
+    if not every > 0:
+        raise ValueError(f"every must be positive, got {every!r} s")
+    if not start <= end:
+        raise ValueError(
+            f"end must not be before start, got start {_time.shown(start)} and end"
+            f" {_time.shown(end)}"
+        )
     n_steps = (end - start) / every
     if not n_steps < MAX_STEPS:
         raise ValueError(f"every must give at most {MAX_STEPS} evaluations, got {n_steps:.4g}")
@@ -97,83 +135,37 @@ class Stepper:
 def backtest(
     file: RulesFile, source: Moving, *, start: float, end: float, every: float
 ) -> Backtest:
-    """Evaluate from `start` to `end` and return what changed. Raises ValueError for bad times."""
+    """Evaluate from `start` to `end` and return what changed. Raises ValueError for bad times.
+
+    Where the source can't tell of a time, the next of which it can takes its place.
+    """
     stepper = Stepper(file, source)
-    moments = times(start, end, every)
-    for now in moments:
-        stepper.step(now)
+    tallies: dict[Key, Tally] = {}
+    n_evaluations, now = 0, -math.inf
+    for moment in times(start, end, every):
+        if moment <= now:
+            continue
+        now = source.due(moment)
+        if now > end:
+            break
+        for result in stepper.step(now):
+            tally = tallies.setdefault(result.key, Tally())
+            tally.add(result.reading, is_wide=_is_wide(result, source))
+        n_evaluations += 1
     return Backtest(
-        n_evaluations=len(moments), changes=tuple(stepper.changes), records=stepper.records
+        n_evaluations=n_evaluations,
+        changes=tuple(stepper.changes),
+        records=stepper.records,
+        tallies=tallies,
     )
 
 
-class AsOf:
-    """A stored source as at an earlier time: windows end at the last pane that was complete.
-
-    Nothing of the future is seen. What was not stored can't be known: labels count as known from
-    the beginning, even those that came late; rejected events and the writers' flushes are not
-    known, so rules about them have no data; and named references are those of today. Detectors
-    start anew.
-
-    `pane_seconds` is the finest pane of the source. Where finer panes have expired, one that
-    reaches beyond the moment is an error: step by whole panes of those that are left.
-    """
-
-    def __init__(self, source: Source, *, pane_seconds: float = 60.0) -> None:
-        self._source = source
-        self._pane_seconds = pane_seconds
-        self._now = -math.inf
-        self._detectors = Detectors()
-
-    def move(self, now: float) -> None:
-        """Make it `now`."""
-        self._now = now
-
-    def now(self) -> float:
-        """Return the time that was set."""
-        return self._now
-
-    def series(self) -> Sequence[Labels]:
-        """Return the labels of every series there is today."""
-        return self._source.series()
-
-    def window(self, labels: Labels, start: float, end: float) -> Window:
-        """Return the events of [start, end) that were complete by then."""
-        limit = math.floor(self._now / self._pane_seconds) * self._pane_seconds
-        end = min(end, limit)
-        window = self._source.window(labels, min(start, end), end)
-        if window.end > limit:
-            raise ValueError(
-                f"window must end by {limit!r} to be known then, but the panes that are left there"
-                f" reach to {window.end!r}: step by whole panes of those"
-            )
-        return window
-
-    def health(self, labels: Labels) -> Health:
-        """Return what is known of then: the newest event, to the end of its pane."""
-        return Health(
-            newest_event=newest_event(lambda *span: self.window(labels, *span), self._now)
-        )
-
-    def tallies(self, labels: Labels) -> Sequence[Tally]:  # noqa: ARG002 - not known of any series
-        """Return nothing: what was rejected by then is not known."""
-        return ()
-
-    def reference(self, name: str, labels: Labels) -> Compared:
-        """Return a named reference as it is today."""
-        return self._source.reference(name, labels)
-
-    def reference_panes(self, name: str, labels: Labels, pane_seconds: int) -> ReferencePanes:
-        """Return a named reference pane by pane, as it is today."""
-        return self._source.reference_panes(name, labels, pane_seconds)
-
-    def detect(self, key: Key, detection: Detection, labels: Labels, now: float) -> Verdict:
-        """Advance a detector of the backtest's own."""
-        return self._detectors.detect(
-            key,
-            detection,
-            labels,
-            references=self,
-            read=lambda start, end: self.window(labels, start, end),
-            now=now,
-        )
+def _is_wide(result: Result, source: Source) -> bool:
+    """Return whether the window of a rule was shorter than the pane that it begins in."""
+    measure = result.rule.measure
+    if not isinstance(measure, Measure) or measure.last is None or not result.key.series:
+        return False
+    if measure.last >= source.tiers(result.labels)[-1].pane_seconds:
+        return False
+    low, high = source.pane(result.labels, source.now() - measure.offset - measure.last)
+    return high - low > measure.last

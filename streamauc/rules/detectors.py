@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
-from streamauc.advance import PaneStream, advance
+from streamauc.advance import PaneStream, advance, check_grain
 from streamauc.change.detect import PrevalenceDetector
 from streamauc.change.ranking_detector import RankingDetector
 from streamauc.change.reference import ReferencePanes
@@ -15,6 +15,7 @@ from streamauc.histogram import ScoreHistogram
 from streamauc.rules.model import Detection, DetectorName, Key
 from streamauc.rules.selector import Labels
 from streamauc.rules.source import Verdict
+from streamauc.tiers import Tier
 from streamauc.window import Window
 
 ReadSpan = Callable[[float, float], Window]
@@ -38,6 +39,9 @@ class _Common(TypedDict):
 
 class References(Protocol):
     """What a detector is started with; part of a `Source`."""
+
+    def tiers(self, labels: Labels) -> tuple[Tier, ...]:
+        """Return the tiers of a series, from finest to coarsest."""
 
     def reference(self, name: str, labels: Labels) -> Window | ScoreHistogram:
         """Return a named reference for a series. Raises LookupError if there is none."""
@@ -65,6 +69,11 @@ def start(detection: Detection, reference: Known) -> Detector:
     if isinstance(reference, float | int):
         raise TypeError(f"reference must be a name for a shift detector, got {reference!r}")
     return ShiftDetector(reference, **common)
+
+
+def check_panes(detection: Detection, references: References, labels: Labels) -> None:
+    """Raise ValueError if no pane of a detector can be read once its labels are mature."""
+    check_grain(detection.pane_seconds, references.tiers(labels), detection.offset)
 
 
 def _of_prevalence(detection: Detection, reference: Known) -> PrevalenceDetector:
@@ -114,11 +123,18 @@ class Progress:
             advance(self.detector, stream)  # an alarm ends the first call, however much is left
 
     @property
+    def until(self) -> float:
+        """The end of the last pane that its state is of, ``-inf`` before the first."""
+        alarm, last = self.detector.alarm, self.detector.last_pane
+        pane = last if alarm is None else alarm.pane
+        return -math.inf if pane is None else (pane + 1.0) * self.detector.pane_seconds
+
+    @property
     def verdict(self) -> Verdict:
         """What the detector says now."""
         detector = self.detector
         evidence = detector.evidence
-        share = 0.0
+        share = math.nan  # until there was a pane to tell anything
         if evidence.panes.size:
             share = math.exp(min(700.0, max(float(evidence.up[-1]), float(evidence.down[-1]))))
         return Verdict(detector.state, share, detector.reason)
@@ -141,6 +157,7 @@ class Detectors:
         now: float,
     ) -> Verdict:
         """Advance a detector to `now`; start it if it is new or its settings have changed."""
+        check_panes(detection, references, labels)
         kept = self._kept.get(key)
         if kept is None or kept[0] != detection:
             kept = (detection, Progress.begin(detection, references, labels, now))

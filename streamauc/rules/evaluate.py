@@ -32,6 +32,11 @@ class Result:
         return self.record.state
 
     @property
+    def value(self) -> float:
+        """What was judged; ``nan`` where there was nothing, whatever was judged before."""
+        return self.record.current
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """The interval that was compared with the limits, or None where it was the value."""
         found = self.reading
@@ -48,7 +53,7 @@ class Result:
     @property
     def annotations(self) -> dict[str, str]:
         """The annotations of the rule, filled in."""
-        return self.rule.annotate(self.labels, self.record.value, self.record.reason)
+        return self.rule.annotate(self.labels, self.value, self.record.reason)
 
 
 def evaluate(

@@ -152,6 +152,8 @@ above = 0.01
 
 [[rule]]
 alert = "WriterDead"
+# A worker that ended without closing its monitor is missed until it is back, or until somebody
+# says that it will not be: streamauc store retire STORE.db WRITER
 metric = "seconds_since_flush"
 above = "5m"
 for = "2m"

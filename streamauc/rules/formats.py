@@ -2,7 +2,6 @@
 
 import math
 import re
-from datetime import timedelta
 
 from streamauc import _time
 
@@ -25,19 +24,21 @@ def brief(value: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a length of time as people write it.
+    """Return a length of time as people write it, from ten seconds on in whole seconds.
 
-    >>> span(5400), span(90), span(0.5)
-    ('1h30m', '1m30s', '0.5s')
+    Not rounded up, as what has lasted for almost ten minutes has not lasted for ten.
+
+    >>> span(5400), span(90), span(0.5), span(599.9)
+    ('1h30m', '1m30s', '0.5s', '9m59s')
     """
-    if seconds != int(seconds) or not seconds:
-        return f"{seconds:.6g}s"
-    parts, left = [], int(seconds)
+    if abs(seconds) < 10:
+        return f"{seconds:.3g}s"
+    parts, left = [], int(abs(seconds))
     for unit, size in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):
         count, left = divmod(left, size)
         if count:
             parts.append(f"{count}{unit}")
-    return "".join(parts)
+    return ("-" if seconds < 0 else "") + "".join(parts)
 
 
 def humanize(value: float) -> str:
@@ -86,9 +87,11 @@ def humanize_duration(value: float) -> str:
 
 def humanize_timestamp(value: float) -> str:
     """Return seconds since the epoch as a time in UTC."""
-    if not math.isfinite(value) or abs(value) > 1e11:
+    try:
+        moment = _time.utc(value)
+    except ValueError:  # nan, or beyond the years that have names
         return _four(value)
-    return f"{_time.utc(0) + timedelta(seconds=value):%Y-%m-%d %H:%M:%S} +0000 UTC"
+    return f"{moment:%Y-%m-%d %H:%M:%S} +0000 UTC"
 
 
 def _four(value: float) -> str:

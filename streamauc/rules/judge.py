@@ -8,22 +8,56 @@ is so after it was past it all the time; one that fired before it fires again at
 import math
 from dataclasses import replace
 
+from streamauc import _time
 from streamauc.rules.formats import brief, span
 from streamauc.rules.policy import Policy
 from streamauc.rules.readings import Decided, Failed, Measured, Missing, Reading
 from streamauc.rules.record import Record, State
 
+# Clocks of those who judge may differ by so much; further ahead, one of them is wrong.
+AHEAD_SECONDS = 60.0
+
+
+def is_ahead(record: Record, now: float) -> bool:
+    """Return whether a record is of a time so far after `now` that a clock was wrong."""
+    return record.at - now > AHEAD_SECONDS
+
 
 def judge(policy: Policy, before: Record | None, reading: Reading, now: float) -> Record:
-    """Return the record after a reading at `now`. Time never goes back. O(1)."""
+    """Return the record after a reading at `now`. O(1).
+
+    Time does not go back by the little by which clocks differ. After a record from further ahead
+    the alert's times begin again at `now`, or nothing would last until then; the reason says so.
+    """
     if before is None:
-        before = Record(state=State.NO_DATA, since=now, reason="", at=now)
-        fresh = True
-    else:
-        now, fresh = max(now, before.at), False
+        fresh = Record(state=State.NO_DATA, since=now, reason="", at=now)
+        return replace(_judged(policy, fresh, reading), since=now)
+    if is_ahead(before, now):
+        after = _next(policy, _set_back(before, now), reading, now)
+        words = f"; it was judged at {_time.shown(before.at)} before: a clock was wrong"
+        return replace(after, reason=after.reason + words)
+    return _next(policy, before, reading, max(now, before.at))
+
+
+def _next(policy: Policy, before: Record, reading: Reading, now: float) -> Record:
     after = _judged(policy, replace(before, at=now), reading)
-    kept = not fresh and after.state is before.state
-    return replace(after, since=before.since if kept else now)
+    return replace(after, since=before.since if after.state is before.state else now)
+
+
+def _set_back(record: Record, now: float) -> Record:
+    """Return a record in which nothing is later than `now`."""
+
+    def earlier(moment: float | None) -> float | None:
+        return None if moment is None else min(moment, now)
+
+    return replace(
+        record,
+        at=now,
+        since=min(record.since, now),
+        active_at=earlier(record.active_at),
+        recovering_at=earlier(record.recovering_at),
+        missing_since=earlier(record.missing_since),
+    )
 
 
 def _judged(policy: Policy, record: Record, reading: Reading) -> Record:
@@ -46,6 +80,7 @@ def _measured(policy: Policy, record: Record, reading: Measured) -> Record:
     words = f"{policy.subject} {_shown(reading)}"
     words += "" if past is None else f" is {past}"
     words += f" ({reading.note})" if reading.note else ""
+    words += f"; {reading.advice}" if reading.advice and past is not None else ""
     record = replace(record, value=reading.value, missing_since=None)
     return _moved(policy, record, is_active=past is not None, words=words)
 

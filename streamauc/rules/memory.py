@@ -1,5 +1,6 @@
 """A source of monitors in memory: for a service that watches itself, for tests and backtests."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -14,6 +15,7 @@ from streamauc.rules.newest import newest_event
 from streamauc.rules.selector import Labels
 from streamauc.rules.source import Compared, Health, Verdict
 from streamauc.rules.tallies import Book, Tally, grown
+from streamauc.tiers import Tier
 from streamauc.window import Window
 
 # A named reference: counts, or a span of each series' own past.
@@ -54,6 +56,15 @@ class MonitorSource:
     def series(self) -> Sequence[Labels]:
         """Return the labels of every monitor."""
         return [labels for labels, _ in self._monitors.values()]
+
+    def tiers(self, labels: Labels) -> tuple[Tier, ...]:
+        """Return the tiers of a monitor."""
+        return self.monitor(labels).tiers
+
+    def pane(self, labels: Labels, moment: float) -> tuple[float, float]:
+        """Return the span of the finest pane that survives and holds a moment."""
+        window = self.window(labels, moment, math.nextafter(moment, math.inf))
+        return window.start, window.end
 
     def window(self, labels: Labels, start: float, end: float) -> Window:
         """Return the events of [start, end), rounded outwards to panes."""

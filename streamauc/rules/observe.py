@@ -49,6 +49,8 @@ def _detection(detection: Detection, key: Key, view: View, labels: Labels) -> Re
     verdict = view.detect(key, detection, labels)
     if verdict.state is DetectorState.STALLED:
         return Missing(f"the detector is stalled: {verdict.reason}")
+    if math.isnan(verdict.evidence):
+        return Missing(verdict.reason)
     return Decided(verdict.state is DetectorState.ALARM, verdict.evidence, verdict.reason)
 
 
@@ -66,7 +68,9 @@ def _health(measure: Measure, view: View, labels: Labels) -> Reading:
     writer = max(health.writers, key=lambda name: (health.writers[name], name))
     others = f" of {len(health.writers)}" if len(health.writers) > 1 else ""
     silent = health.writers[writer]
-    return _of(silent, "not known", f"writer {writer}{others}: {span(round(silent))} ago")
+    note = f"writer {writer}{others}: {span(round(silent))} ago"
+    advice = f"if it has ended for good: streamauc store retire STORE.db {writer}"
+    return Measured(silent, silent, silent, note, advice=advice)
 
 
 def _rejected(measure: Measure, view: View, labels: Labels) -> Measured | Missing:

@@ -12,7 +12,8 @@ class Measured:
     """A value, and the ends of what is compared with the limits: itself, or its interval.
 
     `note` is what may mislead about it, or more about it, in words; `span` is that of the panes
-    it was read from, None where it is of no window.
+    it was read from, None where it is of no window; `advice` is what to do if it is past its
+    limit.
     """
 
     value: float
@@ -20,6 +21,7 @@ class Measured:
     high: float
     note: str = ""
     span: Span | None = None
+    advice: str = ""
 
     @classmethod
     def of(cls, value: float, note: str = "") -> "Measured":

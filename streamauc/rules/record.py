@@ -55,6 +55,12 @@ class Record:
     missing_since: float | None = None
     by_absence: bool = False
 
+    @property
+    def current(self) -> float:
+        """The value, if there was one to judge the last time; else ``nan``."""
+        judged = self.state is not State.ERROR and self.missing_since is None
+        return self.value if judged else math.nan
+
     def to_dict(self) -> dict[str, JsonValue]:
         """Return plain values for JSON."""
         return {
@@ -99,7 +105,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of state; `before` is None for the first."""
+    """A change of state; `before` is None for the first, `value` ``nan`` where there was none."""
 
     before: State | None
     after: State
@@ -117,7 +123,7 @@ class Change:
             after.state,
             after.since,
             after.reason,
-            after.value,
+            after.current,
         )
 
     def to_dict(self) -> dict[str, JsonValue]:

@@ -79,6 +79,10 @@ class Replay(MonitorSource):
         """Return the time that was set."""
         return self._now
 
+    def due(self, moment: float) -> float:
+        """Return `moment`: it can tell of any time."""
+        return moment
+
     def move(self, now: float) -> None:
         """Feed what arrived up to and at `now`, at the moments at which it did."""
         while self._fed < len(self._arrivals) and self._arrivals[self._fed].at <= now:

@@ -83,8 +83,8 @@ def _difference(expected: Expectation, result: Result) -> str | None:
     record = result.record
     if record.state is not expected.state:
         return f"expected {expected.state}, got {record.state}: {record.reason}"
-    if expected.value is not None and not _is_close(expected, record.value):
-        return f"expected the value {brief(expected.value)}, got {brief(record.value)}"
+    if expected.value is not None and not _is_close(expected, result.value):
+        return f"expected the value {brief(expected.value)}, got {brief(result.value)}"
     if expected.reason is not None and expected.reason not in record.reason:
         return f"expected a reason with {expected.reason!r}, got {record.reason!r}"
     annotations = result.annotations

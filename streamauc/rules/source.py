@@ -12,6 +12,7 @@ from streamauc.histogram import ScoreHistogram
 from streamauc.rules.model import Detection, Key, series_key
 from streamauc.rules.selector import Labels
 from streamauc.rules.tallies import Tally
+from streamauc.tiers import Tier
 from streamauc.window import Window
 
 Compared = Window | ScoreHistogram
@@ -32,7 +33,10 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a detector says: its state, how much of an alarm's evidence there is, and why."""
+    """What a detector says: its state, how much of an alarm's evidence there is, and why.
+
+    `evidence` is ``nan`` while no pane with events was mature.
+    """
 
     state: DetectorState
     evidence: float
@@ -50,6 +54,12 @@ class Source(Protocol):
 
     def series(self) -> Sequence[Labels]:
         """Return the labels of every series."""
+
+    def tiers(self, labels: Labels) -> tuple[Tier, ...]:
+        """Return the tiers of a series, from finest to coarsest."""
+
+    def pane(self, labels: Labels, moment: float) -> tuple[float, float]:
+        """Return the span of the finest pane that survives and holds a moment."""
 
     def window(self, labels: Labels, start: float, end: float) -> Window:
         """Return the events of [start, end) of a series, rounded outwards to panes."""

@@ -2,17 +2,19 @@
 
 import functools
 import json
+import logging
 import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from streamauc import tiers
+from streamauc import _time, tiers
 from streamauc.change.reference import ReferencePanes
 from streamauc.change.verdict import State as DetectorState
 from streamauc.reader import SeriesReader
-from streamauc.rules.detectors import CLASSES, Progress
+from streamauc.rules.detectors import CLASSES, Progress, check_panes
 from streamauc.rules.evaluate import Result, evaluate
+from streamauc.rules.judge import is_ahead
 from streamauc.rules.model import Detection, Key, RulesFile, series_key
 from streamauc.rules.newest import newest_event
 from streamauc.rules.record import Change, Record
@@ -22,13 +24,19 @@ from streamauc.rules.tallies import Book, Tally, dumps, grown, loads
 from streamauc.store import DamageError, Place, Store, StoredSeries, references
 from streamauc.store.change import Batch
 from streamauc.store.documents import Document
+from streamauc.tiers import Tier, round_out
 from streamauc.window import Window
 
+_LOG = logging.getLogger("streamauc")
 _RULE, _DETECTOR, _TALLIES = "rule", "detector", "tallies"  # kinds of documents
 _ALL = "all series"
 # So often an evaluation is done again because somebody else judged meanwhile; of those who judge
 # at once, one is always first, so this is more than there can be.
 _TRIES = 100
+# A detector waits for so long if it has read on by a clock that was ahead; else it starts anew.
+_WAIT_SECONDS = 3600.0
+# States that nobody has judged for so long are let go: no rule of any file asks for them.
+_FORGET_SECONDS = 30 * 86_400.0
 
 
 class StoreSource:
@@ -65,6 +73,15 @@ class StoreSource:
         if key not in self._readers:
             self._readers[key] = SeriesReader(self._store, self._series[key], self._clock)
         return self._readers[key]
+
+    def tiers(self, labels: Labels) -> tuple[Tier, ...]:
+        """Return the tiers of a series."""
+        return self._found(labels).tiers
+
+    def pane(self, labels: Labels, moment: float) -> tuple[float, float]:
+        """Return the span of the finest pane that survives and holds a moment."""
+        facts = self._found(labels).facts
+        return round_out(facts.tiers, facts.first, moment, math.nextafter(moment, math.inf))
 
     def window(self, labels: Labels, start: float, end: float) -> Window:
         """Return the events of [start, end), rounded outwards to panes."""
@@ -166,11 +183,25 @@ class StoreSource:
     def _advanced(
         self, before: Document | None, detection: Detection, labels: Labels, now: float
     ) -> Progress:
+        check_panes(detection, self, labels)
         progress = _progress(before, self._settings(detection))
-        if progress is None:
+        if progress is None or self._is_ahead(progress, now - detection.offset):
             progress = Progress.begin(detection, self, labels, now)
         progress.advance(detection, lambda low, high: self.window(labels, low, high), now)
         return progress
+
+    def _is_ahead(self, progress: Progress, mature: float) -> bool:
+        """Return whether a detector knows of panes that are not mature yet."""
+        if not self._keep:
+            return progress.until > mature
+        found = progress.until > mature + _WAIT_SECONDS
+        if found:
+            _LOG.warning(
+                "a detector has read on until %s, later than now: a clock was wrong, it starts"
+                " anew",
+                _time.shown(progress.until),
+            )
+        return found
 
 
 def _book(document: Document | None) -> Book:
@@ -256,12 +287,14 @@ def evaluate_stored(
     for _ in range(_TRIES):
         before = {rule.id: store.load(_RULE, rule.id) for rule in file.rules}
         source = StoreSource(store, clock=clock, keep=keep)
-        results = evaluate(file, source, _records(before))
+        records = _known(_records(before), source.now(), keep=keep)
+        results = evaluate(file, source, records)
         if not keep:
             return results
+        others = _others(records, results, source)
         with store.write() as batch:
             if all(_same(batch.load(_RULE, name), one) for name, one in before.items()):
-                _keep(batch, results)
+                _keep(batch, others, results)
                 source.keep(batch)
                 return results
     raise TimeoutError(
@@ -288,17 +321,51 @@ def _records(documents: Mapping[str, Document | None]) -> dict[Key, Record]:
     return found
 
 
-def _keep(batch: Batch, results: Sequence[Result]) -> None:
+def _known(records: Mapping[Key, Record], now: float, *, keep: bool) -> Mapping[Key, Record]:
+    """Return the records to go on from; for a look at the past none that is younger."""
+    if not keep:
+        return {key: record for key, record in records.items() if record.at <= now}
+    ahead = [record.at for record in records.values() if is_ahead(record, now)]
+    if ahead:
+        _LOG.warning(
+            "%d alert%s judged last at a time later than now, up to %s: a clock was wrong",
+            len(ahead),
+            " was" if len(ahead) == 1 else "s were",
+            _time.shown(max(ahead)),
+        )
+    return records
+
+
+def _others(
+    records: Mapping[Key, Record], results: Sequence[Result], source: StoreSource
+) -> dict[Key, Record]:
+    """Return the records to be left as they are: of series that another file's rule judges.
+
+    A rule is known by its name and labels, which another file may use for other series.
+    """
+    judged = {result.key for result in results}
+    there = {"", *(series_key(labels) for labels in source.series())}
+    oldest = source.now() - _FORGET_SECONDS
+    return {
+        key: record
+        for key, record in records.items()
+        if key not in judged and key.series in there and record.at >= oldest
+    }
+
+
+def _keep(batch: Batch, others: Mapping[Key, Record], results: Sequence[Result]) -> None:
     by_rule: defaultdict[str, dict[str, object]] = defaultdict(dict)
     latest: dict[str, float] = {}
+    for key, record in others.items():
+        by_rule[key.rule][key.series] = record.to_dict()
     for result in results:
         by_rule[result.key.rule][result.key.series] = result.record.to_dict()
         latest[result.key.rule] = result.record.at
         if result.change is not None:
             entry = {"series": result.key.series, **result.change.to_dict()}
             batch.append(_RULE, result.key.rule, _json(entry), result.change.at)
-    for name, records in by_rule.items():
-        batch.save(_RULE, name, _json(records), latest[name])
+    for name, at in latest.items():
+        batch.save(_RULE, name, _json(by_rule[name]), at)
 
 
 def _json(fields: object) -> bytes:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from streamauc import _time
+
 # A file whose rows or schema contradict what was found in it before.
 _DAMAGE = {
     sqlite3.SQLITE_ERROR,
@@ -40,7 +42,7 @@ class Place:
             "series": self.series,
             "channel": self.channel,
             "tier": self.tier,
-            "start": self.start,
+            "start": None if self.start is None else _time.shown(self.start),
             "key": self.key,
         }
         rest = [f"{name} {value}" for name, value in known.items() if value is not None]

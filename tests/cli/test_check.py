@@ -172,6 +172,30 @@ def test_states_are_kept_between_runs(tmp_path):
     ]
 
 
+def rules_command(*arguments):
+    command = [sys.executable, "-m", "streamauc", "rules", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_an_alert_that_was_never_judged_is_no_quiet_one(tmp_path, store):
+    """A name that is misspelt is told, and the nearest suggested."""
+    nothing = rules_command("history", "--store", store, "--rule", "Fine")
+    check(rules(tmp_path, FINE, LOW), "--store", store, now=None)
+    right = rules_command("history", "--store", store, "--rule", "Fine")
+    wrong = rules_command("history", "--store", store, "--rule", "Fine", "--rule", "Lwo")
+    unsaid = rules_command("history", "--store", store)
+    ended = rules_command("acknowledge", "Lwo", "--store", store)
+
+    assert nothing[0] == 2
+    assert "--rule must be an alert that was judged, got 'Fine'; no check" in nothing[2]
+    assert (right[0], right[1].count("\n")) == (0, 1)
+    assert (wrong[0], wrong[1]) == (2, "")
+    assert "got 'Lwo'; did you mean 'Low'?" in wrong[2]
+    assert (unsaid[0], unsaid[1].count("\n")) == (0, 2)
+    assert (ended[0], "did you mean 'Low'" in ended[2]) == (2, True)
+
+
 def test_another_time_is_tried_out_and_not_kept(tmp_path, store):
     """Else somebody who looks at the past would change what is paged now."""
     file = rules(tmp_path, WAITS)

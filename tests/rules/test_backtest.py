@@ -3,12 +3,15 @@
 import json
 import os
 import random
+import re
+from dataclasses import replace
 
 import pytest
 from rules.sources import Clock
 
 from streamauc import Monitor
-from streamauc.rules.backtest import AsOf, Backtest, backtest, times
+from streamauc.rules.as_of import AsOf
+from streamauc.rules.backtest import Backtest, backtest, times
 from streamauc.rules.document import parse
 from streamauc.rules.evaluate import evaluate
 from streamauc.rules.memory import MonitorSource
@@ -17,7 +20,7 @@ from streamauc.rules.record import Change, Record, State
 from streamauc.rules.replay import Arrival, Replay
 
 N_STREAMS = 1_000 if os.environ.get("STREAMAUC_LONG") else 100
-RULES = parse("""
+RULES_TEXT = """
 [[rule]]
 alert = "auc"
 metric = "roc_auc"
@@ -71,7 +74,14 @@ metric = "coverage"
 window = "5m"
 offset = "1m"
 below = 0.5
-""")
+"""
+RULES = parse(RULES_TEXT)
+# The same with every length five times as long, so that each is one of whole panes of the
+# longer tier. The age of the newest event is left out: its pane tells it less exactly.
+COARSE = RULES_TEXT.replace(
+    'metric = "newest_event_age"\nabove = "2m"', 'metric = "coverage"\nwindow = "2m"\nbelow = 0.5'
+)
+MINUTES = re.compile(r'"(\d+)m"')
 SERIES = ({"model": "a"}, {"model": "b"})
 START, EVERY, N_STEPS = 1_200.0, 60.0, 14
 
@@ -186,14 +196,54 @@ def test_a_backtest_over_stored_panes_agrees_where_they_can_tell(part):
         assert dicts(found.records) == dicts(wanted.records)
 
 
-def counted(now, every=60):
-    """Return how many events AsOf and a live monitor see."""
+@pytest.mark.parametrize("part", range(2))
+def test_a_backtest_over_longer_panes_agrees_at_their_ends(part):
+    """Where only panes of five minutes are left, with windows of whole ones, however asked."""
+    tiers = ((60, "10m"), (300, "90d"))
+    file = parse(MINUTES.sub(lambda found: f'"{5 * int(found[1])}m"', COARSE))
+    seen = set()
+    for seed in range(part, N_STREAMS // 4, 2):
+        rng = random.Random(seed + 20_000)  # noqa: S311 - no secret
+        arrivals = [stretched(one) for one in recorded(rng, late=False)]
+        first, last = START * 5 - 1_200, START * 5 + (N_STEPS - 1) * 300
+        replay = Replay(
+            arrivals,
+            series=SERIES,
+            start=first,
+            make=lambda clock: Monitor(clock=clock, bad="skip", tiers=tiers),
+        )
+        wanted = backtest(file, replay, start=START * 5, end=last, every=300.0)
+        replay.move(last + 7_200)
+
+        source = AsOf(replay)
+        found = backtest(file, source, start=START * 5 - 120, end=last + 60, every=60.0)
+
+        assert source.pane(SERIES[0], START * 5)[1] == START * 5 + 300
+        assert told(found.changes) == told(wanted.changes)
+        assert dicts(found.records) == dicts(wanted.records)
+        assert found.n_evaluations == wanted.n_evaluations == N_STEPS
+        seen |= {(key.rule, change.after) for key, change in found.changes}
+    assert len(seen) >= 14
+
+
+def stretched(arrival):
+    """Return an arrival of a stream that runs five times slower.
+
+    None is in the first minute of a longer pane: a live window reaches into the pane that holds
+    the moment at which it ends, which is as long as the panes are then.
+    """
+    at = arrival.at * 5
+    return replace(arrival, at=at + 60 if at % 300 < 60 else at)
+
+
+def counted(now):
+    """Return how many events of the last two minutes AsOf sees."""
     clock = Clock()
     made = Monitor(clock=clock, max_ahead="10000d")
     for second in range(0, 600, 10):
         made.update(1, 0.5, float(second))
     clock.now = 10_000.0
-    source = AsOf(MonitorSource([(SERIES[0], made)], clock=clock), pane_seconds=every)
+    source = AsOf(MonitorSource([(SERIES[0], made)], clock=clock))
     source.move(now)
     return source.window(SERIES[0], now - 120, now).n_samples
 
@@ -206,18 +256,35 @@ def test_nothing_of_the_future_is_seen():
     assert counted(30.0) == 0
 
 
-def test_panes_that_reach_beyond_the_moment_are_an_error():
-    """Where only hours are left, a minute can't be told."""
+def test_where_only_hours_are_left_a_series_answers_as_at_the_end_of_the_last():
+    """Also with a window of minutes, which is that hour."""
     clock = Clock(90_000)
     made = Monitor(clock=clock, tiers=((60, "1h"), (3600, "90d")))
-    made.update(1, 0.5, 1_000.0)
+    for moment in (1_000.0, 5_000.0, 5_000.0):
+        made.update(1, 0.5, moment)
     source = AsOf(MonitorSource([(SERIES[0], made)], clock=clock))
-    source.move(1_800.0)
+    found = []
+    for now in (1_800.0, 3_600.0, 5_400.0, 7_200.0):
+        source.move(now)
+        found.append((source.due(now), source.window(SERIES[0], now - 300, now).n_samples))
 
-    with pytest.raises(ValueError, match="step by whole panes"):
-        source.window(SERIES[0], 0, 1_800)
-    source.move(3_600.0)
-    assert source.window(SERIES[0], 0, 3_600).n_samples == 1
+    assert found == [(3_600.0, 0), (3_600.0, 1), (7_200.0, 1), (7_200.0, 2)]
+
+
+def test_series_of_other_panes_keep_their_own_pace():
+    """One of hours beside one of minutes: it is judged by its last whole hour."""
+    clock = Clock(90_000)
+    fine = Monitor(clock=clock, tiers=((60, "90d"),))
+    coarse = Monitor(clock=clock, tiers=((3600, "90d"),))
+    for monitor in (fine, coarse):
+        monitor.update_many([1] * 120, [0.5] * 120, [60.0 * minute for minute in range(120)])
+    source = AsOf(MonitorSource(zip(SERIES, (fine, coarse), strict=True), clock=clock))
+    source.move(5_400.0)
+
+    assert source.due(5_400.0) == 5_400.0
+    assert [source.window(one, 4_800.0, 5_400.0).n_samples for one in SERIES] == [10, 60]
+    assert [source.window(one, 1_800.0, 5_400.0).end for one in SERIES] == [5_400.0, 3_600.0]
+    assert [source.window(one, 0.0, 3_600.0).n_samples for one in SERIES] == [60, 60]
 
 
 def test_what_was_not_stored_is_not_known():
@@ -260,9 +327,11 @@ def test_times_of_evaluations():
     """Up to and with the end."""
     assert list(times(0.0, 3.0, 1.5)) == [0.0, 1.5, 3.0]
     assert list(times(0.0, 2.9, 1.5)) == [0.0, 1.5]
-    for start, end, every in ((0, 1, 0), (1, 0, 1), (0, float("inf"), 1), (0, 1e9, 1)):
+    for start, end, every in ((0, 1, 0), (0, float("inf"), 1), (0, 1e9, 1)):
         with pytest.raises(ValueError, match="every must"):
             times(start, end, every)
+    with pytest.raises(ValueError, match="end must not be before start, got start 1970-01-01"):
+        times(1, 0, 1)
 
 
 def test_arrivals_come_at_their_own_time_however_far_it_is_moved():

@@ -11,6 +11,8 @@ from streamauc import Monitor, PrevalenceDetector
 from streamauc.rules.document import parse
 from streamauc.rules.memory import MonitorSource
 from streamauc.rules.model import Key
+from streamauc.rules.stored import evaluate_stored
+from streamauc.store import Store
 
 PANE = 60
 FILE = parse(bare('detector = "prevalence"', "reference = 0.2", 'pane = "1m"'))
@@ -62,6 +64,8 @@ def test_it_does_not_matter_how_often_is_polled(seed):
     assert result.state.value == "FIRING"
     assert result.record.value >= 1
     assert "rose above 0.2" in result.record.reason
+    began = wanted.alarm.began
+    assert f" since 1970-01-01 00:{began:02} UTC, found with those until " in result.record.reason
 
 
 def test_panes_are_read_when_they_are_mature():
@@ -95,6 +99,7 @@ def test_panes_with_too_few_labels_wait_for_them():
     clock.now = 61.0
     late = one(FILE, found, {early.key: early.record})
 
+    assert early.state.value == "NO_DATA"
     assert early.record.reason == "no mature pane with events has come yet"
     assert late.record.value > 0
 
@@ -106,13 +111,20 @@ def test_panes_without_events_are_mature():
     file = parse(
         bare('detector = "prevalence"', "reference = 0.2", 'pane = "1m"', 'stall_after = "10m"')
     )
-    assert one(file, found).state.value == "OK"
+    first = one(file, found)
+    assert (first.state.value, first.record.reason) == (
+        "NO_DATA",
+        "no mature pane with events has come yet",
+    )
     clock.now = 900.0
 
     result = one(file, found)
 
     assert result.state.value == "NO_DATA"
-    assert "no labelled events in panes" in result.record.reason
+    assert (
+        "no labelled events from 1970-01-01 00:00 UTC to 1970-01-01 00:15 UTC"
+        in result.record.reason
+    )
 
 
 def test_panes_that_were_rolled_up_are_passed_over():
@@ -126,8 +138,75 @@ def test_panes_that_were_rolled_up_are_passed_over():
 
     result = one(FILE, found, {first.key: first.record})
 
-    assert result.state.value == "OK"
-    assert result.record.value == 0
+    assert result.state.value == "NO_DATA"
+    assert "no mature pane with events has come yet" in result.record.reason
+
+
+@pytest.mark.parametrize("policy", ["no_data", "ok", "firing", "keep"])
+def test_before_its_first_pane_a_detector_has_no_data(policy):
+    """Whatever the rule makes of that; it is no all-clear by itself."""
+    clock = Clock(60)
+    found = MonitorSource([(FRAUD, Monitor(clock=clock))], clock=clock)
+    lines = ['detector = "prevalence"', "reference = 0.2", f'no_data = "{policy}"']
+    result = one(parse(bare(*lines)), found)
+
+    wanted = {"ok": "OK", "firing": "FIRING"}.get(policy, "NO_DATA")
+    assert result.state.value == wanted
+    assert "no mature pane with events has come yet" in result.record.reason
+
+
+MINUTES = ((60, "2d"), (3600, "90d"))
+
+
+@pytest.mark.parametrize(
+    ("tiers", "lines", "message"),
+    [
+        (((3600, "90d"),), ['pane = "5m"'], "must have panes of a multiple of 3600 s, got 300 s"),
+        (MINUTES, ['pane = "90s"'], "must have panes of a multiple of 60 s, got 90 s"),
+        (
+            MINUTES,
+            ['pane = "5m"', 'offset = "3d"'],
+            "tiers must keep panes of 60 s for a pane of the detector, 300 s, and its offset,"
+            " 259200 s, got 172800 s",
+        ),
+        (MINUTES, ['pane = "1h"', 'offset = "91d"'], "and its offset, 7862400 s"),
+        (((60, "2m"), (3600, "90d")), ['pane = "5m"'], "300 s, got 120 s"),
+        (((3600, "90d"),), ['pane = "1h"'], None),
+        (MINUTES, ['pane = "5m"', 'offset = "47h"'], None),
+        # The hours are left then.
+        (MINUTES, ['pane = "1h"', 'offset = "3d"'], None),
+        (MINUTES, ['pane = "2h"', 'offset = "80d"'], None),
+    ],
+)
+@pytest.mark.parametrize("in_store", [False, True])
+def test_panes_that_can_not_be_read_are_an_error(tmp_path, tiers, lines, message, in_store):
+    """In memory and in a store; where they can, a change is found."""
+    file = parse(bare('detector = "prevalence"', "reference = 0.3", *lines))
+    (found,) = file.rules
+    pane, offset = found.measure.pane_seconds, found.measure.offset
+    clock = Clock(offset)
+    options = {"store": tmp_path / "m.db", "series": FRAUD} if in_store else {}
+    monitor = Monitor(clock=clock, tiers=tiers, **options)
+    source = MonitorSource([(FRAUD, monitor)], clock=clock)
+    start, result = offset // pane * pane, None
+    for number in range(40):
+        clock.now = start + (number + 1) * pane - 1
+        monitor.update_many([0, 1] * 50, [0.5] * 100, [start + number * pane + 5.0] * 100)
+    for number in range(1, 42):
+        clock.now = start + offset + number * pane
+        monitor.flush()
+        if in_store:
+            with Store(tmp_path / "m.db") as store:
+                (result,) = evaluate_stored(file, store, clock=clock)
+        else:
+            result = one(file, source, result and {result.key: result.record})
+    monitor.close()
+
+    if message is None:
+        assert result.state.value == "FIRING", result.record.reason
+    else:
+        assert result.state.value == "ERROR"
+        assert message in result.record.reason
 
 
 def reference_source(clock, reference):

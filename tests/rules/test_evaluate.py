@@ -1,5 +1,6 @@
 """One evaluation: every rule for every series it matches, each window read once."""
 
+import math
 from collections import Counter
 
 import pytest
@@ -7,10 +8,13 @@ from rules.malformed import AGE, DETECTOR, METRIC
 from rules.sources import FRAUD, Clock, monitor, one, rule, source
 
 from streamauc.change.verdict import State as DetectorState
+from streamauc.cli.check import plugin_line
+from streamauc.cli.judged import print_results, to_dict
 from streamauc.rules.document import parse
 from streamauc.rules.evaluate import evaluate
 from streamauc.rules.memory import MonitorSource
 from streamauc.rules.model import Key
+from streamauc.rules.policy import NO_DATA
 from streamauc.rules.record import State
 from streamauc.rules.source import Health, Verdict
 
@@ -199,6 +203,36 @@ def test_a_stalled_detector_is_no_data():
 
     assert result.state is State.NO_DATA
     assert result.record.reason == "the detector is stalled: no labelled events"
+
+
+@pytest.mark.parametrize("policy", [*NO_DATA, "error"])
+def test_what_was_judged_before_is_not_shown_as_if_it_were_now(policy, capsys):
+    """In the table, in JSON, in performance data, in annotations and in the history."""
+    text = METRIC + 'annotations = { a = "{{ $value }}" }\n'
+    file = parse(text + (f'no_data = "{policy}"\n' if policy != "error" else ""))
+    found = source(60, (10, 1, 0.9), (20, 0, 0.1))
+    first = one(file, found)
+    found = source(9e9) if policy != "error" else Broken(found)
+    result = one(file, found, {first.key: first.record})
+    printed = to_dict(result)
+    print_results([result])
+    row = capsys.readouterr().out.splitlines()[1].split()
+
+    assert (first.value, to_dict(first)["value"], to_dict(first)["last_value"]) == (1.0, 1.0, 1.0)
+    assert math.isnan(result.value)
+    assert (printed["value"], printed["last_value"]) == (None, 1.0)
+    assert row[4] == "-"
+    assert result.annotations["a"] == "NaN"
+    assert "'low/fraud'=U;" in plugin_line([result])
+    if result.change is not None:
+        assert math.isnan(result.change.value)
+
+
+class Broken:
+    """A source that can be asked for its series and the time, and for nothing else."""
+
+    def __init__(self, found):
+        self.now, self.series = found.now, found.series
 
 
 def test_annotations_are_filled_in():

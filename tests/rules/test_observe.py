@@ -390,7 +390,8 @@ def test_seconds_since_flush_are_those_of_the_worst_writer():
     assert said(file, Flushed({"a": 3.0, "b": 61.0, "c": 2.0})) == (
         "FIRING",
         61.0,
-        "seconds_since_flush 61 is above 60 (writer b of 3: 1m1s ago)",
+        "seconds_since_flush 61 is above 60 (writer b of 3: 1m1s ago); if it has ended for good:"
+        " streamauc store retire STORE.db b",
     )
     assert said(file, Flushed({"a": 60.0}))[0] == "OK"
     assert said(file, Flushed({}))[::2] == (

@@ -365,6 +365,171 @@ def test_an_alarm_stays_until_it_is_acknowledged(filled):
     assert next(one for one in after if one.rule.alert == "Ratio").state is State.OK
 
 
+HELD = """
+[[rule]]
+alert = "Held"
+metric = "roc_auc"
+window = "90d"
+below = 0.9
+for = "10m"
+"""
+MOVED = """
+[budget]
+false_alarm_every = "10d"
+
+[[rule]]
+alert = "Ratio"
+detector = "prevalence"
+reference = 0.2
+pane = "5m"
+"""
+
+
+def one_state(text, store, clock, **options):
+    (found,) = evaluate_stored(parse(text), store, clock=clock, **options)
+    return found.state.value, found.record
+
+
+def test_a_look_at_the_past_uses_no_state_of_later(tmp_path):
+    """Nothing that it says is later than the time that was asked for; and nothing is kept."""
+    clock = Clock(1e9)
+    monitors = two_series(tmp_path / "m.db", clock)
+    text = HELD + 'series = { model = "a" }\n'
+    with Store(tmp_path / "m.db") as store:
+        for _ in range(3):
+            clock.now += 600.0
+            one_state(text, store, clock)
+        before = store.load("rule", "Held{}").body
+        past = Clock(1e9 + 60)
+        state, record = one_state(text, store, past, keep=False)
+        later = one_state(text, store, Clock(clock.now), keep=False)
+        after = store.load("rule", "Held{}").body
+    for monitor in monitors:
+        monitor.close()
+
+    assert (state, record.since, record.at) == ("PENDING", past.now, past.now)
+    assert record.reason.endswith(", for 0s of 10m")
+    assert (later[0], later[1].since) == ("FIRING", 1e9 + 1200)
+    assert before == after
+
+
+def test_a_look_at_the_past_uses_no_pane_of_later(filled):
+    """A detector that has read on starts anew; one that was in alarm by then, was."""
+    with Store(filled) as store:
+        clock = Clock(20.0 * PANE)
+        while clock.now < 80 * PANE:
+            clock.now += PANE
+            state, _ = one_state(MOVED, store, clock)
+            if state == "FIRING":
+                break
+        found = clock.now
+        clock.now += 3600.0
+        one_state(MOVED, store, clock)
+        states = [
+            one_state(MOVED, store, Clock(now), keep=False)[0]
+            for now in (found - PANE, found, found + PANE)
+        ]
+
+    assert states == ["OK", "FIRING", "FIRING"]
+
+
+@pytest.mark.parametrize("ahead", [120.0, 86_400.0])
+def test_a_clock_that_was_ahead_holds_no_alert_up(tmp_path, caplog, ahead):
+    """One check a day ahead, then others: the alert fires after the ten minutes of its rule."""
+    clock = Clock(1e9)
+    monitors = two_series(tmp_path / "m.db", clock)
+    text = HELD + 'series = { model = "a" }\n'
+    with Store(tmp_path / "m.db") as store:
+        one_state(text, store, Clock(clock.now + ahead))
+        found = []
+        for _ in range(3):
+            found.append(one_state(text, store, clock))
+            clock.now += 300.0
+    for monitor in monitors:
+        monitor.close()
+
+    assert [state for state, _ in found] == ["PENDING", "PENDING", "FIRING"]
+    assert [record.at for _, record in found] == [1e9, 1e9 + 300, 1e9 + 600]
+    assert "a clock was wrong" in found[0][1].reason
+    assert "a clock was wrong" not in found[1][1].reason
+    (line,) = [one.message for one in caplog.records]
+    assert line.startswith("1 alert was judged last at a time later than now")
+
+
+def test_a_clock_that_was_ahead_holds_no_detector_up(filled, caplog):
+    """It would wait until that time has come, and see nothing of what is in between."""
+    with Store(filled) as store:
+        one_state(MOVED, store, Clock(20.0 * PANE + 86_400))
+        clock, states = Clock(20.0 * PANE), []
+        for _ in range(12):
+            clock.now += 5 * PANE
+            states.append(one_state(MOVED, store, clock)[0])
+
+    assert states[-1] == "FIRING"
+    assert any("detector" in one.message for one in caplog.records)
+
+
+def two_series(path, clock):
+    """Return monitors of two series in one store, whose ranking is that of chance."""
+    monitors = [Monitor(clock=clock, store=path, series={"model": name}) for name in "ab"]
+    for monitor in monitors:
+        monitor.update_many([0, 1] * 50, [0.5] * 100, [clock.now - 60.0] * 100)
+        monitor.flush()
+    return monitors
+
+
+def rank_of(name):
+    return parse(
+        f'[[rule]]\nalert = "Rank"\nmetric = "roc_auc"\nwindow = "90d"\nbelow = 0.9\nfor = "4m"\n'
+        f'series = {{ model = "{name}" }}\n'
+    )
+
+
+def test_rules_of_one_name_in_two_files_keep_their_own_states(tmp_path):
+    """Checked in turn: what one file says of its series is not lost when the other is checked."""
+    clock, states = Clock(1e9), {"a": [], "b": []}
+    monitors = two_series(tmp_path / "m.db", clock)
+    with Store(tmp_path / "m.db") as store:
+        for _ in range(4):
+            for name, seen in states.items():
+                clock.now += 60.0
+                (result,) = evaluate_stored(rank_of(name), store, clock=clock)
+                assert result.labels == {"model": name}
+                seen.append(result.state.value)
+    for monitor in monitors:
+        monitor.close()
+
+    assert states == {name: ["PENDING", "PENDING", "FIRING", "FIRING"] for name in "ab"}
+
+
+@pytest.mark.parametrize(
+    ("days", "is_there", "kept"), [(29, True, True), (31, True, False), (0, False, False)]
+)
+def test_a_state_that_no_rule_asks_for_is_let_go(tmp_path, days, is_there, kept):
+    """With its series, or after a month; so that they do not become ever more."""
+    clock = Clock(1e9)
+    monitors = two_series(tmp_path / "m.db", clock)
+    with Store(tmp_path / "m.db") as store:
+        evaluate_stored(rank_of("a"), store, clock=clock)
+        if not is_there:
+            rename_series(store, Key("Rank{}", '{"model":"a"}'), '{"model":"z"}')
+        clock.now += days * 86_400.0
+        evaluate_stored(rank_of("b"), store, clock=clock)
+        states = json.loads(store.load("rule", "Rank{}").body)
+    for monitor in monitors:
+        monitor.close()
+
+    assert list(states) == ['{"model":"a"}', '{"model":"b"}'][not kept :]
+
+
+def rename_series(store, key, name):
+    """Let the states of a rule be of a series that the store does not have."""
+    states = json.loads(store.load("rule", key.rule).body)
+    states[name] = states.pop(key.series)
+    with store.write() as batch:
+        batch.save("rule", key.rule, json.dumps(states).encode(), 1e9)
+
+
 def test_each_pane_is_read_once_whatever_the_rules_ask(tmp_path, monkeypatch):
     """Rules with windows of all lengths, twice, on several series: no pane comes twice."""
     path, n_minutes = tmp_path / "metrics.db", 90

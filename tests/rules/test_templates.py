@@ -45,6 +45,7 @@ def rendered(source, value=0.0, **labels):
         ("{{ $value | humanizeDuration }}", math.inf, "+Inf"),
         ("{{ $value | humanizeTimestamp }}", 1435065584.128, "2015-06-23 13:19:44 +0000 UTC"),
         ("{{ $value | humanizeTimestamp }}", 1e300, "1e+300"),
+        ("{{ $value | humanizeTimestamp }}", -62135596801.0, "-6.214e+10"),
         ('{{ $value | printf "%.3f" }}', 0.71349, "0.713"),
         ('{{ printf "%.1f %%" $value }}', 12.34, "12.3 %"),
         ('{{ $value | printf "%6.2f|" }}', 1.5, "  1.50|"),
@@ -127,11 +128,13 @@ def test_every_function_takes_every_number(value, width, precision):
 
 def test_lengths_of_time_are_short():
     """In reasons."""
-    assert [span(one) for one in (0, 0.5, 59, 3600, 90061, -60.5)] == [
+    assert [span(one) for one in (0, 0.5, 59, 3600, 90061, -60.5, 393.174, 599.9)] == [
         "0s",
         "0.5s",
         "59s",
         "1h",
         "1d1h1m1s",
-        "-60.5s",
+        "-1m",
+        "6m33s",
+        "9m59s",
     ]

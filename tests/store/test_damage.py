@@ -13,7 +13,7 @@ from panes import cells
 
 from streamauc import Monitor, Scale, ScoreHistogram
 from streamauc.reader import SeriesReader
-from streamauc.store import DamageError, Store
+from streamauc.store import DamageError, Place, Store
 from streamauc.store.database import Database
 
 LONG = os.environ.get("STREAMAUC_LONG") == "1"
@@ -414,3 +414,10 @@ def test_a_new_channel_never_gets_the_lanes_of_another(whole, tmp_path):
 def n_events(series):
     parts = series.cover("labelled", NOW - 3_600 * 9, NOW + 600).parts
     return sum(int(part.totals.sum()) for part in parts)
+
+
+def test_a_place_says_when_in_words():
+    """For the person who is paged, not in seconds since the epoch."""
+    place = Place("pane", series="{}", channel="labelled", tier=0, start=1_795_752_000.0)
+
+    assert str(place).endswith("tier 0, start 2026-11-27 04:00 UTC")
