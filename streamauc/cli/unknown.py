@@ -1,6 +1,8 @@
 """What ``check`` prints where it could not judge: a plugin runner reads standard output only."""
 
 import json
+import os
+import sys
 from collections.abc import Sequence
 
 UNKNOWN = 3
@@ -9,11 +11,13 @@ _NAMED = 3
 
 def say_unknown(message: str, output: str) -> None:
     """Print that the state is unknown, and why, as a plugin's line or as JSON."""
-    if output == "json":
-        found = {"status": "UNKNOWN", "exit_code": UNKNOWN, "error": message, "alerts": []}
-        print(json.dumps(found, indent=2), flush=True)
-    else:
-        print(f"STREAMAUC UNKNOWN - {_line(message)}", flush=True)
+    found = {"status": "UNKNOWN", "exit_code": UNKNOWN, "error": message, "alerts": []}
+    is_json = output == "json"
+    text = json.dumps(found, indent=2) if is_json else f"STREAMAUC UNKNOWN - {_line(message)}"
+    try:
+        print(text, flush=True)
+    except OSError:  # nobody reads it, but the exit code, which a second failure would change
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def output_of(arguments: Sequence[str]) -> str:

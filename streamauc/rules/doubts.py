@@ -50,6 +50,6 @@ def _range(definition: Definition) -> str:
 
 
 def _percent(definition: Definition, value: float) -> str:
-    if definition.high == 1 and 1 < value <= 100:
+    if definition.high == 1 and 2 <= value <= 100:
         return f"; {brief(value)} % is {brief(value / 100)}"
     return ""

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import sqlite3
 import subprocess
@@ -272,6 +273,18 @@ def test_what_is_wrong_is_json_for_programs(tmp_path, form, more, message):
     assert message in found["error"]
 
 
+def test_that_nobody_reads_what_is_wrong_is_no_alert():
+    """A pipe that is closed already must not turn 3 into another code."""
+    command = [sys.executable, "-m", "streamauc", "check", "no.toml", "--store", "no.db"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        done = subprocess.run(
+            command, stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+
+
 @pytest.mark.parametrize("kind", ["newer", "damaged", "foreign"])
 def test_a_store_that_cannot_be_read_is_unknown(tmp_path, store, kind):
     if kind == "damaged":
@@ -302,8 +315,6 @@ def test_wrong_rules_are_unknown_and_all_named(tmp_path, store):
 
 def test_a_read_only_store_is_unknown(tmp_path, store):
     """States could not be kept, so the next check would start anew: that has to be seen."""
-    import os
-
     if os.geteuid() == 0:
         # Nothing is read-only to root; a file in a store's place stands for it.
         store = tmp_path / "folder.db"

@@ -23,7 +23,7 @@ def doubts(*lines):
         ("prevalence", "above = -0.1", "always fires: prevalence lies between 0 and 1"),
         ("prevalence", "below = 0", "never fires: prevalence lies between 0 and 1"),
         ("coverage", "below = 90", "always fires: coverage lies between 0 and 1; 90 % is 0.9"),
-        ("roc_auc", "below = 1.5", "always fires: roc_auc lies between 0 and 1; 1.5 % is 0.015"),
+        ("roc_auc", "below = 1.5", "always fires: roc_auc lies between 0 and 1"),
         ("n_pos", "below = 0", "never fires: n_pos is at least 0"),
         ("gini", "below = -1", "never fires: gini lies between -1 and 1"),
         ("mcc@0.5", "above = 1", "never fires: mcc lies between -1 and 1"),
