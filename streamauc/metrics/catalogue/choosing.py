@@ -4,7 +4,11 @@ from streamauc.counts import ThresholdCounts
 from streamauc.metrics.best import BestThreshold, best_threshold
 from streamauc.metrics.best_criteria import CriterionName
 from streamauc.metrics.catalogue.entry import Metric, Need, Params
-from streamauc.metrics.cost_interval import lowest_mean_cost, lowest_mean_cost_interval
+from streamauc.metrics.cost_interval import (
+    lowest_mean_cost,
+    lowest_mean_cost_interval,
+    mean_cost_interval,
+)
 from streamauc.metrics.costs import CostMatrix, mean_cost
 from streamauc.metrics.intervals import Interval
 
@@ -19,6 +23,13 @@ def _matrix(params: Params) -> CostMatrix:
 def _mean_cost(counts: ThresholdCounts, params: Params) -> float:
     share = params.get("prevalence")
     return mean_cost(counts, _matrix(params), params["threshold"], prevalence=share)
+
+
+def _mean_cost_interval(counts: ThresholdCounts, level: float, params: Params) -> Interval:
+    share = params.get("prevalence")
+    return mean_cost_interval(
+        counts, _matrix(params), params["threshold"], prevalence=share, level=level
+    )
 
 
 def _lowest(counts: ThresholdCounts, params: Params) -> float:
@@ -77,6 +88,7 @@ ENTRIES = (
         better="lower",
         needs=("samples",),
         function=_mean_cost,
+        interval=_mean_cost_interval,
         parameters=("threshold", *_COSTS),
         optional=_MORE_COSTS,
     ),
