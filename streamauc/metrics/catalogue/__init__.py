@@ -9,6 +9,7 @@ import difflib
 import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics.catalogue.entry import (
@@ -156,10 +157,30 @@ def interval(
         return metric.interval(counts, level, params)
     if metric.unit == "events":
         raise ValueError(f"metric must be one with an interval, got {name!r}")
+    return _drawn(counts, metric, level, params)
+
+
+def _drawn(counts: ThresholdCounts, metric: Metric, level: float, params: Params) -> Interval:
+    """Return the interval of the bootstrap."""
     # Loaded here, as nearly nobody needs it.
     from streamauc.metrics.bootstrap import bootstrap_interval
 
-    return bootstrap_interval(counts, lambda one: metric.function(one, params), level=level)
+    found = bootstrap_interval(
+        counts,
+        lambda one: metric.function(one, params),
+        level=level,
+        biased_up=metric.biased_up,
+    )
+    if not metric.biased_up or math.isnan(found.low):
+        return found
+    least, most = metric.limits
+    low, high = (min(max(end, least), most) for end in (found.low, found.high))
+    note = found.note
+    if metric.never_below is not None:
+        other = interval(counts, metric.never_below, level=level)
+        low, high = min(low, other.low), max(high, other.high)
+        note = f"hull of {note} and of that of {metric.never_below}, {other.note}"
+    return replace(found, low=low, high=high, note=note)
 
 
 def bounds(counts: ThresholdCounts, name: str, **params: float) -> Bounds:

@@ -62,6 +62,8 @@ def _best(name: CriterionName, summary: str, needs: tuple[Need, ...]) -> Metric:
         function=lambda counts, params: best_threshold(counts, by=name, **params).value,
         reason=lambda counts, params: best_threshold(counts, by=name, **params).reason,
         optional=("prevalence",),
+        biased_up=True,
+        limits=(-1.0, 1.0) if name == "mcc" else (0.0, 1.0),
     )
 
 

@@ -1,6 +1,7 @@
 """Entries: what else a curve says, its hull, its largest distance, the gain of looking first."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import gains
@@ -67,12 +68,17 @@ ENTRIES = (
         "largest distance between the score distributions of the classes",
         plain(gains.ks_statistic),
         bounds=plain_bounds(gains.ks_statistic_bounds),
+        biased_up=True,
     ),
-    ranking_share(
-        "roc_hull_auc",
-        "area under the convex hull of the ROC curve",
-        plain(roc_hull_auc),
-        bounds=plain_bounds(roc_hull_auc_bounds),
+    replace(
+        ranking_share(
+            "roc_hull_auc",
+            "area under the convex hull of the ROC curve",
+            plain(roc_hull_auc),
+            bounds=plain_bounds(roc_hull_auc_bounds),
+            biased_up=True,
+        ),
+        never_below="roc_auc",
     ),
     Metric(
         name="pr_area",
@@ -89,6 +95,7 @@ ENTRIES = (
         "cost that the score saves, averaged over what mistakes may cost",
         _h_measure,
         bounds=_h_measure_bounds,
+        biased_up=True,
         optional=("severity_ratio",),
     ),
     _at_the_top(

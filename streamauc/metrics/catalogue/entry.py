@@ -54,6 +54,12 @@ class Metric:
     of_scores: bool = False
     # Whether it depends on nothing but the order of the scores.
     of_order: bool = True
+    # Whether noise raises it, as it does the best of many thresholds and a mean distance, and
+    # the least and the most that it can be: its bootstrap takes that off, within these.
+    biased_up: bool = False
+    limits: tuple[float, float] = (0.0, 1.0)
+    # A metric with a formula for its interval which this one never is below.
+    never_below: str | None = None
 
 
 def ranking_share(
@@ -64,6 +70,7 @@ def ranking_share(
     interval: IntervalFunction | None = None,
     bounds: BoundsFunction | None = None,
     optional: tuple[str, ...] = (),
+    biased_up: bool = False,
 ) -> Metric:
     """Return the entry of a share that says how well positives are ranked above negatives."""
     return Metric(
@@ -76,6 +83,7 @@ def ranking_share(
         interval=interval,
         bounds=bounds,
         optional=optional,
+        biased_up=biased_up,
     )
 
 

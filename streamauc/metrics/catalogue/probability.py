@@ -57,6 +57,8 @@ def _part(
         reason=_fault,
         optional=("n_groups",),
         of_order=False,
+        # What is left, the uncertainty, noise lowers.
+        biased_up=name != "uncertainty",
     )
 
 
@@ -102,5 +104,6 @@ ENTRIES = (
         reason=_fault,
         optional=("n_groups",),
         of_order=False,
+        biased_up=True,
     ),
 )
