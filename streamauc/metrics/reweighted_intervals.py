@@ -1,11 +1,11 @@
-"""The confidence interval of the average precision at another prevalence.
+"""Confidence intervals of areas under the PR curve, also at another prevalence.
 
 There, the few negatives with the highest scores may stand for most of what would be flagged, so
 their noise is the larger part; the interval at the class ratio of the stream leaves it out.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -15,8 +15,9 @@ from streamauc import _check
 from streamauc._check import FloatArray
 from streamauc._special import expit, logit, normal_quantile
 from streamauc.counts import ThresholdCounts
-from streamauc.metrics.area_intervals import variance_of_mean
+from streamauc.metrics.area_intervals import average_precision_interval, variance_of_mean
 from streamauc.metrics.intervals import FEWEST, Interval, effective_sizes
+from streamauc.metrics.pr_area import pr_area
 from streamauc.metrics.scalars import average_precision
 
 # With fewer negatives behind half of the value it may be far from the truth.
@@ -59,6 +60,30 @@ def average_precision_interval_at(
     note = "variances of both classes and Wilson's limit of each rate (logit scale)"
     note += _few_deciding(curve, sizes[1])
     return Interval(expit(logit(value) - below), expit(logit(value) + reach), level, note)
+
+
+def pr_area_interval(
+    counts: ThresholdCounts, *, prevalence: float | None = None, level: float = 0.95
+) -> Interval:
+    """Return the interval of `pr_area`, as far around it as the average precision's reaches.
+
+    On the logit scale; the two areas differ by how they join the points of one curve, and where
+    no scores tie by less the more events there are. O(n_thresholds) and that of `pr_area`.
+    ``nan`` and errors are those of the average precision's.
+    """
+    if prevalence is None:
+        found = average_precision_interval(counts, level=level)
+    else:
+        found = average_precision_interval_at(counts, prevalence=prevalence, level=level)
+    area = pr_area(counts, prevalence=prevalence)
+    value = average_precision(counts, prevalence=prevalence)
+    if math.isnan(found.low) or value >= 1:
+        return found
+    if area >= 1:
+        return replace(found, high=1.0)
+    shift = logit(area) - logit(value)
+    low, high = (expit(logit(end) + shift) for end in (found.low, found.high))
+    return replace(found, low=low, high=high, note=f"as of the average precision: {found.note}")
 
 
 def average_precision_variance_at(counts: ThresholdCounts, *, prevalence: float) -> float:

@@ -83,3 +83,17 @@ def test_an_interval_without_bias_stays_within_the_limits(name):
         rows = [(y, s) for y, s in zip([0, 1] * 4, rng.integers(0, 5, 8) / 4, strict=True)]
         found = catalogue.interval(counts_of(rows, EXACT), name)
         assert least <= found.low <= found.high <= most
+
+
+def test_the_mcc_at_another_class_ratio_says_that_it_may_cover_less():
+    """Others do not."""
+    counts = counts_of(normal_classes(np.random.default_rng(2), 300, 300, 1.0), EXACT)
+    for name, params, is_warned in (
+        ("best_mcc", {"prevalence": 0.01}, True),
+        ("best_mcc", {}, False),
+        ("best_f1", {"prevalence": 0.01}, False),
+    ):
+        note = catalogue.interval(counts, name, **params).note
+        assert note.endswith("; at another class ratio it may cover 75 % where it says 95 %") == (
+            is_warned
+        )

@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from reference import counts_of, events, weighted_events
-from scipy import stats
+from scipy import special, stats
 
 from streamauc import Scale
 from streamauc.metrics import catalogue
@@ -103,19 +103,40 @@ def test_weights_of_one_and_a_common_factor_change_nothing():
     ],
 )
 def test_it_holds_the_truth_at_another_class_ratio(n_pos, n_neg, prevalence):
-    """In at least 185 of 200 samples of normal classes with an AUC of 0.8."""
+    """In at least 92 of 100 samples of normal classes with an AUC of 0.8."""
     shift = math.sqrt(2) * stats.norm.ppf(0.8)
     grid = np.linspace(-8, 14, 20_001)
     tpr, fpr = stats.norm.sf(grid - shift), stats.norm.sf(grid)
     precision = tpr * prevalence / (tpr * prevalence + fpr * (1 - prevalence))
-    truth, held = float(-np.trapezoid(precision, tpr)), 0
+    truth = float(-np.trapezoid(precision, tpr))
+    held = dict.fromkeys(("average_precision", "pr_area"), 0)
     labels = np.repeat([1, 0], [n_pos, n_neg])
-    for seed in range(200):
+    for seed in range(100):
         scores = np.random.default_rng(seed).normal(labels * shift)
         counts = counts_of(np.column_stack((labels, scores)), EXACT)
-        found = catalogue.interval(counts, "average_precision", prevalence=prevalence)
-        held += found.low <= truth <= found.high
-    assert held >= 185
+        for name in held:
+            found = catalogue.interval(counts, name, prevalence=prevalence)
+            held[name] += found.low <= truth <= found.high
+    assert min(held.values()) >= 92, held
+
+
+@given(st.one_of(events, weighted_events), st.sampled_from([None, 0.05]))
+def test_the_area_has_the_reach_of_the_average_precision(rows, prevalence):
+    """On the logit scale; within [0, 1] and around the area where the areas are at an end."""
+    counts = counts_of(rows, EXACT)
+    params = {} if prevalence is None else {"prevalence": prevalence}
+    (area, of_area), (value, of_value) = (
+        (catalogue.value(counts, name, **params), catalogue.interval(counts, name, **params))
+        for name in ("pr_area", "average_precision")
+    )
+    assert math.isnan(of_area.low) == math.isnan(of_value.low)
+    assume(not math.isnan(of_area.low))
+    assert 0 <= of_area.low <= area + 1e-12
+    assert area - 1e-12 <= of_area.high <= 1
+    if max(area, value) < 1:
+        ends = special.logit([of_area.low, of_area.high]) - special.logit(area)
+        wanted = special.logit([of_value.low, of_value.high]) - special.logit(value)
+        assert ends == pytest.approx(wanted, rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize(("times", "is_warned"), [(1, True), (20, False)])

@@ -176,6 +176,8 @@ def _drawn(counts: ThresholdCounts, metric: Metric, level: float, params: Params
     least, most = metric.limits
     low, high = (min(max(end, least), most) for end in (found.low, found.high))
     note = found.note
+    if metric.unsure_elsewhere and "prevalence" in params:
+        note += "; at another class ratio it may cover 75 % where it says 95 %"
     if metric.never_below is not None:
         other = interval(counts, metric.never_below, level=level)
         low, high = min(low, other.low), max(high, other.high)

@@ -64,6 +64,7 @@ def _best(name: CriterionName, summary: str, needs: tuple[Need, ...]) -> Metric:
         optional=("prevalence",),
         biased_up=True,
         limits=(-1.0, 1.0) if name == "mcc" else (0.0, 1.0),
+        unsure_elsewhere=name == "mcc",
     )
 
 

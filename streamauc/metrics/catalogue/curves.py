@@ -15,8 +15,10 @@ from streamauc.metrics.catalogue.entry import (
 )
 from streamauc.metrics.h_measure import h_measure, h_measure_bounds
 from streamauc.metrics.hull import roc_hull_auc, roc_hull_auc_bounds
+from streamauc.metrics.intervals import Interval
 from streamauc.metrics.pr_area import pr_area, pr_area_bounds
 from streamauc.metrics.reweighted import at_prevalence
+from streamauc.metrics.reweighted_intervals import pr_area_interval
 from streamauc.metrics.scalars import Bounds
 
 
@@ -28,6 +30,10 @@ def _pr_area_bounds(counts: ThresholdCounts, params: Params) -> Bounds:
     if "prevalence" in params:
         counts = at_prevalence(counts, params["prevalence"])
     return pr_area_bounds(counts)
+
+
+def _pr_area_interval(counts: ThresholdCounts, level: float, params: Params) -> Interval:
+    return pr_area_interval(counts, prevalence=params.get("prevalence"), level=level)
 
 
 def _h_measure(counts: ThresholdCounts, params: Params) -> float:
@@ -87,6 +93,7 @@ ENTRIES = (
         better="higher",
         needs=("positives",),
         function=_pr_area,
+        interval=_pr_area_interval,
         bounds=_pr_area_bounds,
         optional=("prevalence",),
     ),

@@ -58,6 +58,8 @@ class Metric:
     # the least and the most that it can be: its bootstrap takes that off, within these.
     biased_up: bool = False
     limits: tuple[float, float] = (0.0, 1.0)
+    # Whether that is still too narrow at another class ratio, where few events may decide.
+    unsure_elsewhere: bool = False
     # A metric with a formula for its interval which this one never is below.
     never_below: str | None = None
 
