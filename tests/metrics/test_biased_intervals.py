@@ -97,3 +97,13 @@ def test_the_mcc_at_another_class_ratio_says_that_it_may_cover_less():
         assert note.endswith("; at another class ratio it may cover 75 % where it says 95 %") == (
             is_warned
         )
+
+
+@pytest.mark.parametrize(("shift", "is_warned"), [(1.0, False), (4.0, True)])
+def test_near_the_best_value_the_note_says_that_it_may_cover_less(shift, is_warned):
+    """Though there are many events of each class."""
+    counts = counts_of(normal_classes(np.random.default_rng(2), 300, 300, shift), EXACT)
+    for name in ("ks_statistic", "h_measure", "best_mcc"):
+        note = catalogue.interval(counts, name).note
+        assert note.endswith("it may cover 87 % where it says 95 %") == is_warned
+    assert "87 %" not in catalogue.interval(counts, "roc_hull_auc").note
