@@ -8,9 +8,11 @@ says: AUC = Phi(mu / sqrt(1 + sigma^2)). Every cell draws its own streams from a
 asks the library for each of them, on the exact scale. The table shows the share of the streams
 whose 95 % interval held the true value: of the AUC, of the average precision at the class ratio
 of the stream, of two partial areas, of recall, false positive rate and precision at the threshold
-mu / 2, of that precision were `ELSEWHERE` of the events positive, of the prevalence itself (in a
-stream of as many events of which each is positive by chance), and of the lowest mean cost where all
-misses together cost as much as all false alarms.
+mu / 2, of that precision were `ELSEWHERE` of the events positive, of the average precision were
+`RARE` of them, of the prevalence itself (in a stream of as many events of which each is positive by
+chance), of the lowest mean cost where all misses together cost as much as all false alarms, and of
+what noise raises: the best MCC, the H-measure, the largest distance of the classes, and the
+calibration error of scores that are the chance of a positive, which is none.
 With `--methods`, of the ways to find the interval of the AUC.
 """
 
@@ -42,6 +44,7 @@ from streamauc import (
     roc_auc_interval,
     threshold_counts,
 )
+from streamauc.metrics import catalogue
 from streamauc.metrics.combined import precision_interval_at
 from streamauc.metrics.intervals import (
     SMALL_CLASS,
@@ -51,16 +54,18 @@ from streamauc.metrics.intervals import (
     recall_interval,
     wilson_interval,
 )
+from streamauc.metrics.reweighted_intervals import average_precision_interval_at
 
 AUCS = (0.6, 0.8, 0.95, 0.99)
 POSITIVES = (10, 30, 100)
 SPREADS = (1, 2)
 MANY = 1_000
-ELSEWHERE = 0.05  # another prevalence
+ELSEWHERE, RARE = 0.05, 0.01  # other prevalences
 SEED = 20
-# A bootstrap draws the stream many times: fewer streams and fewer resamples have to do.
-DRAWN = ("lowest_mean_cost", "bootstrap")
-N_RESAMPLES, DRAWN_SHARE = 200, 4
+BIASED = ("best_mcc", "h_measure", "ks_statistic", "calibration error")
+# A bootstrap draws the stream many times: every so manieth stream and fewer resamples have to do.
+DRAWN = {"lowest_mean_cost": 4, "bootstrap": 4, **dict.fromkeys(BIASED, 10)}
+N_RESAMPLES = 200
 _NORMAL = NormalDist()
 _GRID = np.linspace(-8, 20, 200_001)
 
@@ -121,8 +126,47 @@ class Cell:
             "precision elsewhere": float(
                 ELSEWHERE * tpr[cut] / (ELSEWHERE * tpr[cut] + (1 - ELSEWHERE) * fpr[cut])
             ),
+            "average precision elsewhere": float(
+                -np.trapezoid(RARE * tpr / np.maximum(RARE * tpr + (1 - RARE) * fpr, 1e-300), tpr)
+            ),
             "lowest_mean_cost": float(mean_cost.min()),
+            "best_mcc": float(_mcc(self.prevalence, tpr, fpr).max()),
+            "h_measure": catalogue.value(self.population, "h_measure"),
+            "ks_statistic": float(abs(tpr - fpr).max()),
+            "calibration error": 0.0,
         }
+
+    @property
+    def population(self) -> ThresholdCounts:
+        """The counts of so many events that no grid step is empty; their sum is 1."""
+        tpr, fpr = (np.concatenate(([0.0], rate[::-1])) for rate in self.rates)
+        thresholds = np.concatenate(([np.inf], _GRID[::-1]))
+        return ThresholdCounts(thresholds, self.prevalence * tpr, (1 - self.prevalence) * fpr)
+
+    def chance(self, scores: FloatArray) -> FloatArray:
+        """Return the chance that an event with that score is positive."""
+        pos = np.exp(-(((scores - self.shift) / self.spread) ** 2) / 2) / self.spread
+        pos *= self.prevalence
+        found: FloatArray = pos / (pos + (1 - self.prevalence) * np.exp(-(scores**2) / 2))
+        return found
+
+    def calibrated(self, counts: ThresholdCounts) -> ThresholdCounts:
+        """Return the counts of the same events, their score the chance of a positive."""
+        steps = np.concatenate((counts.pos_steps, counts.neg_steps)).astype(np.int64)
+        chances = self.chance(counts.thresholds[1:])
+        labels = np.repeat([1, 0], chances.size)
+        scores = np.tile(chances, 2)
+        rows = np.repeat(np.column_stack((labels, scores)), steps, axis=0)
+        return threshold_counts(ScoreHistogram.from_scores(*rows.T, scale=Scale.exact()))
+
+
+def _mcc(prevalence: float, tpr: FloatArray, fpr: FloatArray) -> FloatArray:
+    """Return the MCC at thresholds; 0 where nobody or everybody is flagged."""
+    flagged = prevalence * tpr + (1 - prevalence) * fpr
+    variance = flagged * (1 - flagged)
+    scale = np.sqrt(prevalence * (1 - prevalence) / np.where(variance > 1e-12, variance, np.inf))
+    found: FloatArray = scale * (tpr - fpr)
+    return found
 
 
 def _above(mean: float, spread: float) -> FloatArray:
@@ -150,11 +194,22 @@ def intervals_of(cell: Cell) -> dict[str, Find]:
         "fpr": partial(fpr_interval, threshold=at),
         "precision": partial(precision_interval, threshold=at),
         "precision elsewhere": partial(precision_interval_at, threshold=at, prevalence=ELSEWHERE),
+        "average precision elsewhere": partial(average_precision_interval_at, prevalence=RARE),
         "lowest_mean_cost": partial(
             lowest_mean_cost_interval, costs=cell.costs, n_resamples=N_RESAMPLES
         ),
+        **{name: partial(_biased, metric=name) for name in BIASED[:-1]},
+        "calibration error": lambda counts: _biased(
+            cell.calibrated(counts), "expected_calibration_error"
+        ),
         "bootstrap": partial(bootstrap_interval, statistic=roc_auc, n_resamples=N_RESAMPLES),
     }
+
+
+def _biased(counts: ThresholdCounts, metric: str) -> Interval:
+    """Return the interval of the catalogue, from fewer resamples."""
+    value = partial(catalogue.value, name=metric)
+    return bootstrap_interval(counts, value, n_resamples=N_RESAMPLES, biased_up=True)
 
 
 def cells(positives: Sequence[int]) -> Iterator[Cell]:
@@ -181,7 +236,7 @@ def simulate(cell: Cell, streams: int, find: Mapping[str, Find]) -> dict[str, fl
     for number in range(streams):
         counts = draw(cell, rng)
         for name, ask in find.items():
-            if name in DRAWN and number % DRAWN_SHARE:
+            if number % DRAWN.get(name, 1):
                 continue
             interval, truth = ask(counts), cell.truth.get(name, cell.auc)
             held[name] += interval.low <= truth <= interval.high
@@ -238,7 +293,8 @@ def main() -> None:
         return
     print(f"Python {platform.python_version()}, numpy {np.__version__}")
     print(f"{options.streams} streams a cell, 95 % intervals, SMALL_CLASS = {SMALL_CLASS};")
-    print(f"{', '.join(DRAWN)}: every {DRAWN_SHARE}th stream, {N_RESAMPLES} resamples\n")
+    shares = ", ".join(f"{name} every {share}th" for name, share in DRAWN.items())
+    print(f"of {N_RESAMPLES} resamples, of fewer streams: {shares}\n")
     print(markdown(outcomes))
 
 

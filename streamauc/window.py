@@ -133,12 +133,15 @@ class Window:
         return catalogue.value(self._counts_for(name), name, **params)
 
     def interval(self, name: str, *, level: float = 0.95, **params: float) -> Interval:
-        """Return the confidence interval of a metric (see `catalogue.interval`)."""
-        return catalogue.interval(self.counts, name, level=level, **params)
+        """Return the confidence interval of a metric (see `catalogue.interval`).
+
+        Of the same events as its value.
+        """
+        return catalogue.interval(self._counts_for(name), name, level=level, **params)
 
     def bounds(self, name: str, **params: float) -> Bounds:
         """Return what binning leaves open of a metric. Raises ValueError if it has no bounds."""
-        return catalogue.bounds(self.counts, name, **params)
+        return catalogue.bounds(self._counts_for(name), name, **params)
 
     def reason(self, name: str, **params: float) -> str | None:
         """Return why a metric is ``nan``, or None if it is not (see `catalogue.reason`)."""

@@ -430,3 +430,12 @@ def test_an_interval_near_an_end_says_that_it_may_cover_less(n_missed, is_warned
         catalogue.interval(counts, "precision", threshold=0.5, prevalence=0.2),
     ):
         assert found.note.endswith("it may cover 88 % where it says 95 %") == is_warned
+
+
+@pytest.mark.parametrize("sizes", [(10, 1_000), (19, 60), (1_000, 10), (20, 20), (30, 1_000)])
+def test_with_few_of_a_class_the_auc_says_that_it_may_cover_less(sizes):
+    """The one cell of the README's table below 92 % has 10 positives."""
+    rng = np.random.default_rng(3)
+    rows = [(y, s) for y, n in zip((1, 0), sizes, strict=True) for s in rng.normal(y, 1 + y, n)]
+    note = roc_auc_interval(counts_of(rows, EXACT)).note
+    assert ("fewer than 20 of a class it may cover 91 %" in note) == (min(sizes) < 20)

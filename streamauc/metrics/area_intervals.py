@@ -8,7 +8,7 @@ import numpy as np
 from streamauc import _check
 from streamauc._check import FloatArray
 from streamauc._special import expit, logit, normal_quantile
-from streamauc.counts import ThresholdCounts
+from streamauc.counts import NumberArray, ThresholdCounts
 from streamauc.metrics.intervals import (
     FEWEST,
     SMALL_CLASS,
@@ -25,9 +25,10 @@ def average_precision_interval(counts: ThresholdCounts, *, level: float = 0.95) 
     """Return a confidence interval of the average precision. O(n_thresholds).
 
     On the logit scale with the standard error ``1 / sqrt(n_pos * ap * (1 - ap))`` (Boyd, Eng &
-    Page 2013, section 3.2), with weights of the positives' effective number. Where the positives
-    come first, one-sided: ``alpha ** (1 / n_pos)``. ``nan`` with fewer than two positives.
-    Raises ValueError for a level outside (0, 1).
+    Page 2013, section 3.2), with weights of the positives' effective number. At another class
+    ratio than that of the counts it is far too narrow: `average_precision_interval_at`. Where
+    the positives come first, one-sided: ``alpha ** (1 / n_pos)``. ``nan`` with fewer than two
+    positives. Raises ValueError for a level outside (0, 1).
     """
     level = _check.level(level)
     n_pos = effective_sizes(counts)[0]
@@ -127,11 +128,19 @@ def _variance(counts: ThresholdCounts, region: Region) -> float:
     rates, heights = along / along[-1], across / across[-1]
     ahead = _averages(rates, rates, region)
     moved = _averages(rates, heights, region)
-    return _variance_of(across, across_squares, ahead) + _variance_of(along, along_squares, moved)
+    return variance_of_mean(across, across_squares, ahead) + variance_of_mean(
+        along, along_squares, moved
+    )
 
 
-def _variance_of(cumulated: FloatArray, squares: FloatArray | None, worth: FloatArray) -> float:
-    """Return the variance of the mean of what the samples of each bin are worth."""
+def variance_of_mean(
+    cumulated: NumberArray, squares: FloatArray | None, worth: FloatArray
+) -> float:
+    """Return the variance of the mean of what the samples of each bin are worth.
+
+    `squares` are the cumulated squared weights; without them every weight is 1.
+    """
+    cumulated = cumulated.astype(np.float64, copy=False)
     total = float(cumulated[-1])
     mean = float(np.dot(np.diff(cumulated), worth)) / total
     return mean_variance(cumulated if squares is None else squares, worth - mean, total)

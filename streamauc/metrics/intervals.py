@@ -19,6 +19,8 @@ AucMethod = Literal["auto", "delong", "newcombe", "hull"]
 SMALL_CLASS = 300
 # With fewer successes or failures a Wilson interval may cover less, see the README's table.
 _FEW_HITS = 5
+# With fewer of a class the AUC's interval may cover less, see there.
+_FEW_OF_A_CLASS = 20
 NEAR_AN_END = "; so near to an end it may cover 88 % where it says 95 %"
 # Two, but that the effective size of two equal weights may round to just below.
 FEWEST = 2 - 1e-9
@@ -89,13 +91,13 @@ def roc_auc_interval(
     * ``"newcombe"``: Newcombe 2006, method 5.
     * ``"hull"``: from the lower of the two to the higher.
     * ``"auto"``: the hull while the smaller class has fewer than `SMALL_CLASS` samples, then
-      DeLong.
+      DeLong. With fewer than 20 of a class the note says that it may cover 91 % instead of 95.
 
     With perfect separation, where no variance can be seen, one-sided:
     ``alpha ** (1 / min(n_pos, n_neg))``. ``nan`` with fewer than two of a class. Raises
     ValueError for a level outside (0, 1) and an unknown method.
     """
-    level = _check.fraction("level", level)
+    level = _check.level(level)
     if method not in ("auto", "delong", "newcombe", "hull"):
         raise ValueError(f"method must be auto, delong, newcombe or hull, got {method!r}")
     sizes = effective_sizes(counts)
@@ -114,7 +116,10 @@ def roc_auc_interval(
     if method == "newcombe":
         return newcombe
     low, high = min(delong.low, newcombe.low), max(delong.high, newcombe.high)
-    return Interval(low, high, level, "hull of DeLong (logit scale) and Newcombe (method 5)")
+    note = "hull of DeLong (logit scale) and Newcombe (method 5)"
+    if min(sizes) < _FEW_OF_A_CLASS:
+        note += f"; with fewer than {_FEW_OF_A_CLASS} of a class it may cover 91 % instead of 95"
+    return Interval(low, high, level, note)
 
 
 def _delong(auc: float, variance: float, level: float) -> Interval:
@@ -170,7 +175,7 @@ def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> 
 
     With fewer than five successes or failures the note says that it may cover 88 % instead of 95.
     """
-    level = _check.fraction("level", level)
+    level = _check.level(level)
     if trials <= 0:
         return Interval(math.nan, math.nan, level, "undefined: no trials")
     p, square = successes / trials, normal_quantile(level) ** 2 / trials
@@ -179,7 +184,8 @@ def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> 
     # Exactly 0 and 1 at the ends, where rounding may leave a trace of the other side.
     low = 0.0 if successes == 0 else centre - reach
     high = 1.0 if successes == trials else centre + reach
-    warning = "" if min(successes, trials - successes) >= _FEW_HITS else NEAR_AN_END
+    # Of weights, the numbers are rounded.
+    warning = "" if min(successes, trials - successes) > _FEW_HITS - 1e-6 else NEAR_AN_END
     return Interval(low, high, level, "Wilson" + warning)
 
 
@@ -192,12 +198,17 @@ def prevalence_interval(counts: ThresholdCounts, *, level: float = 0.95) -> Inte
     if counts.tps_squares is None or counts.fps_squares is None:
         return wilson_interval(counts.n_pos, counts.n_samples, level=level)
     squares = float(counts.tps_squares[-1]), float(counts.fps_squares[-1])
-    return _weighted_wilson(counts.n_pos, counts.n_neg, squares, level)
+    return weighted_wilson(counts.n_pos, counts.n_neg, squares, level)
 
 
-def _weighted_wilson(
+def weighted_wilson(
     hits: float, misses: float, squares: tuple[float, float], level: float
 ) -> Interval:
+    """Return the Wilson interval of the share of `hits`, sums of weights; ``nan`` without any.
+
+    Of as many equally weighted trials as give its linearised variance; `squares` are the sums of
+    the squared weights of hits and of misses.
+    """
     total = hits + misses
     if total <= 0:
         return wilson_interval(0, 0, level=level)
@@ -230,7 +241,7 @@ def _share_interval(
         return wilson_interval(flagged, total, level=level)
     row = int(np.searchsorted(cumulated, flagged, side="right")) - 1
     inside = float(squares[row])
-    return _weighted_wilson(flagged, total - flagged, (inside, float(squares[-1]) - inside), level)
+    return weighted_wilson(flagged, total - flagged, (inside, float(squares[-1]) - inside), level)
 
 
 def precision_interval(
@@ -242,4 +253,4 @@ def precision_interval(
         return wilson_interval(point.tp, point.tp + point.fp, level=level)
     row = int(np.searchsorted(counts.tps + counts.fps, point.tp + point.fp, side="right")) - 1
     squares = float(counts.tps_squares[row]), float(counts.fps_squares[row])
-    return _weighted_wilson(point.tp, point.fp, squares, level)
+    return weighted_wilson(point.tp, point.fp, squares, level)

@@ -9,6 +9,7 @@ from scipy import stats
 from streamauc import Scale, ScoreHistogram, threshold_counts
 from streamauc.metrics import bootstrap as module
 from streamauc.metrics.bootstrap import bootstrap, bootstrap_interval
+from streamauc.metrics.gains import ks_statistic
 from streamauc.metrics.intervals import roc_auc_variance
 from streamauc.metrics.reweighted import at_prevalence
 from streamauc.metrics.scalars import average_precision, prevalence, roc_auc
@@ -106,6 +107,51 @@ def test_resamples_without_a_value_are_told():
     never = bootstrap_interval(counts, lambda _: math.nan)
     assert math.isnan(never.low)
     assert never.note.startswith("undefined: ")
+
+
+def test_the_bias_is_taken_off_the_square():
+    """By the definition, resample by resample; the sign of a square is that of its root."""
+    counts = counts_of(*lattice_stream(400))
+    for shift in (0.0, -0.6, -2.0):
+
+        def statistic(one, shift=shift):
+            return ks_statistic(one) + shift
+
+        drawn = bootstrap(counts, statistic)
+        squares = [math.copysign(value**2, value) for value in drawn]
+        value = statistic(counts)
+        centre = 2 * math.copysign(value**2, value) - sum(squares) / len(squares)
+        reach = stats.norm.ppf(0.95) * np.std(squares, ddof=1)
+        ends = [math.copysign(math.sqrt(abs(end)), end) for end in (centre - reach, centre + reach)]
+        found = bootstrap_interval(counts, statistic, level=0.9, biased_up=True)
+        assert (found.low, found.high) == pytest.approx(ends, rel=1e-9)
+        assert found.note.startswith("1,000 bootstrap resamples, their bias taken off")
+
+
+@pytest.mark.parametrize("weight", [None, 0.1])
+@pytest.mark.parametrize("scale", [EXACT, Scale.probability()])
+def test_where_no_resample_differs_the_interval_is_of_two_events_more(weight, scale):
+    """One of each class at either end; drawn from the rows with these in them."""
+    rows = [(1, 0.9), (0, 0.1)] * 300
+    more = [*rows, (1, 0.9), (0, 0.9), (1, 0.1), (0, 0.1)]
+    plain, other = (
+        counts_of(*zip(*part, strict=True), None if weight is None else [weight] * len(part), scale)
+        for part in (rows, more)
+    )
+    for biased_up in (False, True):
+        found = bootstrap_interval(plain, roc_auc, biased_up=biased_up)
+        assert found.low == pytest.approx(np.quantile(bootstrap(other, roc_auc), 0.025), abs=2e-3)
+        assert 0.98 < found.low < 0.996
+        assert found.high == 1
+        assert "hardly any resample differed, which says nothing of what was not seen" in found.note
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_class_is_no_certainty_either(label):
+    """Of a share of positives of 0 or 1, with the other class never seen."""
+    found = bootstrap_interval(counts_of([label] * 200, [0.5] * 200), prevalence)
+    assert found.low <= label <= found.high
+    assert 0.01 < found.high - found.low < 0.06
 
 
 @pytest.mark.parametrize("scale", [EXACT, Scale.probability()])

@@ -7,7 +7,13 @@ import pytest
 
 from streamauc import CostMatrix, Scale, ScoreHistogram, threshold_counts
 from streamauc.metrics.best import best_threshold
-from streamauc.metrics.cost_interval import lowest_mean_cost, lowest_mean_cost_interval
+from streamauc.metrics.bootstrap import bootstrap
+from streamauc.metrics.cost_interval import (
+    lowest_mean_cost,
+    lowest_mean_cost_interval,
+    mean_cost_interval,
+)
+from streamauc.metrics.costs import mean_cost
 from streamauc.metrics.reweighted import at_prevalence
 
 COSTS = CostMatrix(tp=-5, fn=20, fp=3, tn=0.5)
@@ -91,3 +97,73 @@ def test_the_seed_decides_and_a_wrong_level_is_named():
     assert first == again
     with pytest.raises(ValueError, match="level must be in"):
         lowest_mean_cost_interval(counts, COSTS, level=2)
+
+
+def test_a_large_sample_without_mistakes_is_no_certainty():
+    """What counts is how many mistakes were seen, not how many events."""
+    counts = counts_of([0] * 1_000 + [1] * 1_000, [0.1] * 1_000 + [0.9] * 1_000)
+    costs = CostMatrix(fn=1, fp=1)
+    for found in (
+        lowest_mean_cost_interval(counts, costs, n_resamples=50),
+        mean_cost_interval(counts, costs, 0.5),
+    ):
+        assert found.low == 0
+        assert 0.001 < found.high < 0.01
+
+
+@pytest.mark.parametrize("n", [400, 1_000])
+def test_it_holds_where_few_mistakes_are_seen(n):
+    """Positives so far away that a sample of hundreds sees about one mistake."""
+    truth, held = math.erfc(3 / math.sqrt(2)) / 2, 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        scores = np.concatenate((rng.normal(6, 1, n), rng.normal(0, 1, n)))
+        counts = counts_of(np.repeat([1, 0], n), scores)
+        found = lowest_mean_cost_interval(counts, CostMatrix(fn=1, fp=1), n_resamples=50)
+        held += found.low <= truth <= found.high
+    assert held >= 93
+
+
+@pytest.mark.parametrize("prevalence", [None, 0.02])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_interval_at_a_threshold_is_as_wide_as_the_bootstraps(prevalence, weighted):
+    """Where there are mistakes enough; the class ratio varies unless it is given."""
+    rng = np.random.default_rng(4)
+    labels = np.repeat([1, 0], [800, 1_500])
+    weights = rng.choice([0.5, 1.0, 3.0], labels.size) if weighted else None
+    counts = counts_of(labels, rng.normal(1.5 * labels), weights)
+
+    def cost(one):
+        return mean_cost(one, COSTS, 0.7, prevalence=prevalence)
+
+    found = mean_cost_interval(counts, COSTS, 0.7, prevalence=prevalence)
+    drawn = bootstrap(counts, cost, n_resamples=2_000).std()
+    assert found.low < cost(counts) < found.high
+    assert found.high - found.low == pytest.approx(2 * 1.96 * drawn, rel=0.1)
+
+
+def test_the_interval_at_a_threshold_holds():
+    """With the class ratio by chance, in at least 92 of 100 samples."""
+    rng = np.random.default_rng(6)
+    costs, share, tpr, fpr = CostMatrix(tp=-5, fn=20, fp=3, tn=0.5), 0.2, 0.9, 0.1
+    chances = share * tpr, share * (1 - tpr), (1 - share) * fpr, (1 - share) * (1 - fpr)
+    truth = float(np.dot(chances, (costs.tp, costs.fn, costs.fp, costs.tn)))
+    held = 0
+    for cells in rng.multinomial(150, chances, size=1_000):
+        labels, scores = np.repeat([[1, 1, 0, 0], [1, 0, 1, 0]], cells, axis=1)
+        found = mean_cost_interval(counts_of(labels, scores), costs, 0.5)
+        held += found.low <= truth <= found.high
+    assert 920 <= held <= 985
+
+
+def test_no_cost_is_beyond_that_of_the_worst_event():
+    """Nor below that of the cheapest."""
+    counts = counts_of([1, 1, 0, 0, 0], [0.9, 0.1, 0.8, 0.1, 0.2])
+    for found in (
+        lowest_mean_cost_interval(counts, COSTS),
+        mean_cost_interval(counts, COSTS, 0.5),
+    ):
+        assert -5 <= found.low < found.high <= 20
+    with pytest.raises(ValueError, match="level must be in"):
+        mean_cost_interval(counts, COSTS, 0.5, level=0)
+    assert math.isnan(mean_cost_interval(counts_of([1], [0.5]), COSTS, 0.5).low)

@@ -142,8 +142,8 @@ def test_no_windows_at_all():
         ("precision@0.5", "precision at 0.5\nwith 90 % interval", "40 %"),
         ("average_precision", "average precision\nwith 90 % interval", "0.4"),
         ("gini", "Gini coefficient\nwith 90 % interval", "0.5"),
-        ("mean_cost@0.5@fn=2@fp=1", "mean cost at 0.5, fn 2, fp 1", "0.5"),
-        ("f_beta@0.5@beta=2", "F-beta at 0.5, beta 2", "0.4"),
+        ("mean_cost@0.5@fn=2@fp=1", "mean cost at 0.5, fn 2, fp 1\nwith 90 % interval", "0.2"),
+        ("f_beta@0.5@beta=2", "F-beta at 0.5, beta 2\nwith 90 % interval", "0.4"),
         ("n_samples", "events", "20"),
     ],
 )

@@ -9,6 +9,7 @@ import difflib
 import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from streamauc import _check
 from streamauc.counts import ThresholdCounts, threshold_counts
@@ -61,6 +62,8 @@ _NAMES = {
     "probability": "brier_score brier_reliability brier_resolution brier_uncertainty log_loss"
     " expected_calibration_error",
 }
+# Where so few mistakes are left, the bias that is seen is too small (simulated, see the README).
+_NEAR_THE_BEST = 0.9
 # Every parameter that some metric takes.
 PARAMETERS = (
     "threshold",
@@ -181,10 +184,34 @@ def interval(
     if metric.unit == "events":
         raise ValueError(f"metric must be one with an interval, got {name!r}")
     metric.function(counts, params)  # raises for wrong ones, also where nothing is to be drawn
+    return _drawn(counts, metric, level, params)
+
+
+def _drawn(counts: ThresholdCounts, metric: Metric, level: float, params: Params) -> Interval:
+    """Return the interval of the bootstrap."""
     # Loaded here, as nearly nobody needs it.
     from streamauc.metrics.bootstrap import bootstrap_interval
 
-    return bootstrap_interval(counts, lambda one: metric.function(one, params), level=level)
+    found = bootstrap_interval(
+        counts,
+        lambda one: metric.function(one, params),
+        level=level,
+        biased_up=metric.biased_up,
+    )
+    if not metric.biased_up or math.isnan(found.low):
+        return found
+    least, most = metric.within
+    low, high = (min(max(end, least), most) for end in (found.low, found.high))
+    note = found.note
+    if metric.unsure_elsewhere and "prevalence" in params:
+        note += "; at another class ratio it may cover 75 % where it says 95 %"
+    if metric.never_below is not None:
+        other = interval(counts, metric.never_below, level=level)
+        low, high = min(low, other.low), max(high, other.high)
+        note = f"hull of {note} and of that of {metric.never_below}, {other.note}"
+    elif high > _NEAR_THE_BEST * most:
+        note += "; so near to its best value it may cover 87 % where it says 95 %"
+    return replace(found, low=low, high=high, note=note)
 
 
 def bounds(counts: ThresholdCounts, name: str, **params: float) -> Bounds:

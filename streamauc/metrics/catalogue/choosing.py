@@ -1,11 +1,17 @@
 """Entries: what flagging costs, and what the best threshold would reach."""
 
+from dataclasses import replace
+
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import parameters
 from streamauc.metrics.best import BestThreshold, best_threshold
 from streamauc.metrics.best_criteria import CriterionName
 from streamauc.metrics.catalogue.entry import ANY, SHARE, SIGNED, Metric, Need, Params, plain
-from streamauc.metrics.cost_interval import lowest_mean_cost, lowest_mean_cost_interval
+from streamauc.metrics.cost_interval import (
+    lowest_mean_cost,
+    lowest_mean_cost_interval,
+    mean_cost_interval,
+)
 from streamauc.metrics.costs import CostMatrix, mean_cost, total_cost
 from streamauc.metrics.intervals import Interval
 
@@ -25,6 +31,19 @@ def _mean_cost(counts: ThresholdCounts, params: Params) -> float:
 
 def _total_cost(counts: ThresholdCounts, params: Params) -> float:
     return total_cost(counts, matrix(params), params["threshold"])
+
+
+def _mean_cost_interval(counts: ThresholdCounts, level: float, params: Params) -> Interval:
+    share = params.get("prevalence")
+    return mean_cost_interval(
+        counts, matrix(params), params["threshold"], prevalence=share, level=level
+    )
+
+
+def _total_cost_interval(counts: ThresholdCounts, level: float, params: Params) -> Interval:
+    found = mean_cost_interval(counts, matrix(params), params["threshold"], level=level)
+    n = counts.n_samples
+    return replace(found, low=n * found.low, high=n * found.high)
 
 
 def _lowest(counts: ThresholdCounts, params: Params) -> float:
@@ -62,6 +81,8 @@ def _best(
         reason=lambda counts, params: best_threshold(counts, by=name, **params).reason,
         parameters=needed,
         optional=("prevalence",),
+        biased_up=True,
+        unsure_elsewhere=name == "mcc",
     )
 
 
@@ -88,6 +109,7 @@ ENTRIES = (
         better="lower",
         needs=("samples",),
         function=_mean_cost,
+        interval=_mean_cost_interval,
         within=ANY,
         parameters=("threshold", *COSTS),
         optional=MORE_COSTS,
@@ -99,6 +121,7 @@ ENTRIES = (
         better="lower",
         needs=(),
         function=_total_cost,
+        interval=_total_cost_interval,
         within=ANY,
         parameters=("threshold", *COSTS),
         optional=("tp", "tn"),  # at another prevalence there are other events

@@ -1,6 +1,7 @@
 """Entries: what else a curve says, its hull, its largest distance, the gain of looking first."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from streamauc.counts import ThresholdCounts
 from streamauc.metrics import gains
@@ -17,8 +18,10 @@ from streamauc.metrics.catalogue.entry import (
 )
 from streamauc.metrics.h_measure import h_measure, h_measure_bounds
 from streamauc.metrics.hull import roc_hull_auc, roc_hull_auc_bounds
+from streamauc.metrics.intervals import Interval
 from streamauc.metrics.pr_area import pr_area, pr_area_bounds
 from streamauc.metrics.reweighted import at_prevalence
+from streamauc.metrics.reweighted_intervals import pr_area_interval
 from streamauc.metrics.scalars import Bounds
 
 
@@ -30,6 +33,10 @@ def _pr_area_bounds(counts: ThresholdCounts, params: Params) -> Bounds:
     if "prevalence" in params:
         counts = at_prevalence(counts, params["prevalence"])
     return pr_area_bounds(counts)
+
+
+def _pr_area_interval(counts: ThresholdCounts, level: float, params: Params) -> Interval:
+    return pr_area_interval(counts, prevalence=params.get("prevalence"), level=level)
 
 
 def _h_measure(counts: ThresholdCounts, params: Params) -> float:
@@ -72,12 +79,17 @@ ENTRIES = (
         "largest distance between the score distributions of the classes",
         plain(gains.ks_statistic),
         bounds=plain_bounds(gains.ks_statistic_bounds),
+        biased_up=True,
     ),
-    ranking_share(
-        "roc_hull_auc",
-        "area under the convex hull of the ROC curve",
-        plain(roc_hull_auc),
-        bounds=plain_bounds(roc_hull_auc_bounds),
+    replace(
+        ranking_share(
+            "roc_hull_auc",
+            "area under the convex hull of the ROC curve",
+            plain(roc_hull_auc),
+            bounds=plain_bounds(roc_hull_auc_bounds),
+            biased_up=True,
+        ),
+        never_below="roc_auc",
     ),
     Metric(
         name="pr_area",
@@ -86,6 +98,7 @@ ENTRIES = (
         better="higher",
         needs=("positives",),
         function=_pr_area,
+        interval=_pr_area_interval,
         bounds=_pr_area_bounds,
         optional=("prevalence",),
     ),
@@ -94,6 +107,7 @@ ENTRIES = (
         "cost that the score saves, averaged over what mistakes may cost",
         _h_measure,
         bounds=_h_measure_bounds,
+        biased_up=True,
         optional=("severity_ratio",),
     ),
     _at_the_top(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from streamauc.counts import ThresholdCounts
-from streamauc.metrics import combined, intervals
+from streamauc.metrics import combined, intervals, rate_intervals
 from streamauc.metrics.catalogue.entry import (
     SIGNED,
     Direction,
@@ -35,6 +35,12 @@ def _precision_interval(counts: ThresholdCounts, level: float, params: Params) -
 
 def _f_beta(counts: ThresholdCounts, params: Params) -> float:
     return confusion_at(counts, params["threshold"]).f_beta(params["beta"])
+
+
+def _f_beta_interval(counts: ThresholdCounts, level: float, params: Params) -> Interval:
+    return rate_intervals.f_beta_interval(
+        counts, threshold=params["threshold"], beta=params["beta"], level=level
+    )
 
 
 def _rate(
@@ -84,25 +90,68 @@ ENTRIES = (
         ("negatives",),
         interval_at(intervals.fpr_interval),
     ),
-    _rate("fnr", "share of the positives that are missed", "lower", ("positives",)),
-    _rate("specificity", "share of the negatives not flagged", "higher", ("negatives",)),
-    _rate("npv", "share of the unflagged that are negative", "higher", ("varying",)),
+    _rate(
+        "fnr",
+        "share of the positives that are missed",
+        "lower",
+        ("positives",),
+        interval_at(rate_intervals.fnr_interval),
+    ),
+    _rate(
+        "specificity",
+        "share of the negatives not flagged",
+        "higher",
+        ("negatives",),
+        interval_at(rate_intervals.specificity_interval),
+    ),
+    _rate(
+        "npv",
+        "share of the unflagged that are negative",
+        "higher",
+        ("varying",),
+        interval_at(rate_intervals.npv_interval),
+    ),
     replace(
-        _rate("alert_rate", "share of all events that are flagged", "neither", ("samples",)),
+        _rate(
+            "alert_rate",
+            "share of all events that are flagged",
+            "neither",
+            ("samples",),
+            interval_at(rate_intervals.alert_rate_interval),
+        ),
         of_scores=True,
     ),
-    _rate("accuracy", "share of all events judged rightly", "higher", ("samples",)),
+    _rate(
+        "accuracy",
+        "share of all events judged rightly",
+        "higher",
+        ("samples",),
+        interval_at(rate_intervals.accuracy_interval),
+    ),
     _rate(
         "balanced_accuracy",
         "mean of recall and specificity",
         "higher",
         ("positives", "negatives"),
+        interval_at(rate_intervals.balanced_accuracy_interval),
     ),
     replace(
-        _rate("informedness", "recall + specificity - 1", "higher", ("positives", "negatives")),
+        _rate(
+            "informedness",
+            "recall + specificity - 1",
+            "higher",
+            ("positives", "negatives"),
+            interval_at(rate_intervals.informedness_interval),
+        ),
         within=SIGNED,
     ),
-    _rate("f1", "harmonic mean of precision and recall", "higher", ("positives",)),
+    _rate(
+        "f1",
+        "harmonic mean of precision and recall",
+        "higher",
+        ("positives",),
+        interval_at(rate_intervals.f_beta_interval),
+    ),
     Metric(
         name="f_beta",
         summary="mean of precision and recall that weighs recall beta times as much",
@@ -110,6 +159,7 @@ ENTRIES = (
         better="higher",
         needs=("positives", "flagged"),  # with a beta of 0 it is the precision
         function=_f_beta,
+        interval=_f_beta_interval,
         parameters=("threshold", "beta"),
     ),
     replace(

@@ -53,6 +53,8 @@ def _part(
         reason=_fault,
         optional=("n_groups",),
         of_order=False,
+        # What is left, the uncertainty, noise lowers.
+        biased_up=name != "uncertainty",
     )
 
 
@@ -99,5 +101,6 @@ ENTRIES = (
         reason=_fault,
         optional=("n_groups",),
         of_order=False,
+        biased_up=True,
     ),
 )

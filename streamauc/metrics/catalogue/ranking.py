@@ -17,6 +17,7 @@ from streamauc.metrics.catalogue.entry import (
 from streamauc.metrics.intervals import Interval
 from streamauc.metrics.partial import partial_roc_auc, partial_roc_auc_bounds
 from streamauc.metrics.reweighted import at_prevalence
+from streamauc.metrics.reweighted_intervals import average_precision_interval_at
 from streamauc.metrics.scalars import Bounds
 
 
@@ -26,7 +27,7 @@ def _average_precision(counts: ThresholdCounts, params: Params) -> float:
 
 def _average_precision_interval(counts: ThresholdCounts, level: float, params: Params) -> Interval:
     if "prevalence" in params:
-        counts = at_prevalence(counts, params["prevalence"])
+        return average_precision_interval_at(counts, prevalence=params["prevalence"], level=level)
     return average_precision_interval(counts, level=level)
 
 
