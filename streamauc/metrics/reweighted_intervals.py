@@ -21,6 +21,8 @@ from streamauc.metrics.intervals import FEWEST, Interval, effective_sizes
 from streamauc.metrics.pr_area import pr_area
 from streamauc.metrics.scalars import average_precision
 
+# With fewer it may cover less, see the README's table.
+_FEW_POSITIVES = 20
 # With fewer negatives behind half of the value it may be far from the truth.
 _FEW_NEGATIVES = 10
 
@@ -37,7 +39,8 @@ def average_precision_interval_at(
     All limits at once are further away than their average would be, so this end holds more often
     than it says. Where the positives come first, one-sided.
 
-    The value itself is too high where few negatives decide it, and the note says how many reach
+    With fewer than 20 positives the note says that it may cover 87 % instead of 95. The value
+    itself is too high where few negatives decide it, and the note says how many reach
     the scores behind half of it if they are fewer than ten. ``nan`` with fewer than two of a
     class. Raises ValueError for a prevalence or a level outside (0, 1).
     """
@@ -59,6 +62,8 @@ def average_precision_interval_at(
     unseen = max(0.0, logit(value) - logit(min(worst, value)))
     below = max(reach, math.hypot(unseen, z * slope * math.sqrt(of_positives)))
     note = "variances of both classes and Wilson's limit of each rate (logit scale)"
+    if sizes[0] < _FEW_POSITIVES:
+        note += f"; with fewer than {_FEW_POSITIVES} positives it may cover 87 % instead of 95"
     note += _few_deciding(curve, sizes[1])
     return Interval(expit(logit(value) - below), expit(logit(value) + reach), level, note)
 

@@ -154,3 +154,11 @@ def test_a_perfect_order_is_no_certainty():
     found = catalogue.interval(counts_of(rows, EXACT), "average_precision", prevalence=0.01)
     assert (found.low < 0.4, found.high) == (True, 1)
     assert found.note == "one-sided: the positives come first"
+
+
+@pytest.mark.parametrize("n_pos", [10, 19, 20])
+def test_with_few_positives_it_says_that_it_may_cover_less(n_pos):
+    """Two cells of the README's table with 10 positives are below 92 %."""
+    rows = [(1, 0.9), (0, 0.9), (1, 0.1), (0, 0.1)] * (n_pos // 2) + [(1, 0.9)] * (n_pos % 2)
+    note = catalogue.interval(counts_of(rows, EXACT), "average_precision", prevalence=0.1).note
+    assert ("fewer than 20 positives it may cover 87 %" in note) == (n_pos < 20)
