@@ -91,9 +91,10 @@ def bootstrap_interval(
     low, high = _percentiles(known, level)
     if high - low <= _ROUNDING * abs(high):
         more = bootstrap(_with_unseen(counts), statistic, n_resamples=n_resamples, seed=seed)
-        low, high = _percentiles(more[np.isfinite(more)], level)
-        low, high = min(low, known.min().item()), max(high, known.max().item())
-        return Interval(low, high, level, note + _UNSEEN)
+        ends = [known.min().item(), known.max().item()]
+        if np.isfinite(more).any():  # with events more, flagging nobody may be the best
+            ends += _percentiles(more[np.isfinite(more)], level)
+        return Interval(min(ends), max(ends), level, note + _UNSEEN)
     if biased_up:
         low, high = _without_bias(statistic(counts), known, level)
     return Interval(low, high, level, note)

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from streamauc import _check
 from streamauc._check import FloatArray
 from streamauc.counts import ThresholdCounts
+from streamauc.metrics import parameters
 from streamauc.metrics.combined import difference_interval
 from streamauc.metrics.intervals import (
     NEAR_AN_END,
@@ -101,7 +101,7 @@ def f_beta_interval(
     the ends are those of J's Wilson interval, the mistakes taken as weighted by what they count;
     with beta 1 it is the plain one of TP among all but the true negatives.
     """
-    square = _check.finite("beta", beta) ** 2
+    square = parameters.beta(beta) ** 2
     point = confusion_at(counts, threshold)
     tp, fp, fn, _ = _squares(counts, point)
     unit = max(1.0, square)
