@@ -209,7 +209,7 @@ def intervals_of(cell: Cell) -> dict[str, Find]:
 def _biased(counts: ThresholdCounts, metric: str) -> Interval:
     """Return the interval of the catalogue, from fewer resamples."""
     value = partial(catalogue.value, name=metric)
-    return bootstrap_interval(counts, value, n_resamples=N_RESAMPLES, biased_up=True)
+    return bootstrap_interval(counts, value, n_resamples=N_RESAMPLES, is_biased=True)
 
 
 def cells(positives: Sequence[int]) -> Iterator[Cell]:

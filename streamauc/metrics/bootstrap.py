@@ -64,15 +64,16 @@ def bootstrap_interval(
     level: float = 0.95,
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
-    biased_up: bool = False,
+    is_biased: bool = False,
 ) -> Interval:
     """Return the interval between the percentiles of the bootstrap.
 
     Of the resamples in which the statistic is defined; ``nan`` where that is not even half of
     them. With fewer than `SMALL_CLASS` of a class it is often too narrow, and the note says so:
     of an AUC of 0.95 from 10 positives it held the truth in 65 to 81 of 100 simulated streams.
-    Of what noise raises (`biased_up`), as the best of many thresholds or a distance, percentiles
-    may never hold the truth; it gets a normal interval of its square, see `_without_bias`.
+    Of what noise moves to one side (`is_biased`), as it raises the best of many thresholds or a
+    distance, percentiles may never hold the truth; it gets a normal interval of its square, see
+    `_without_bias`.
 
     Where hardly any resample differs, it is as if two events more of each class had been seen,
     one at each end of the scores, and the note says so. Errors are those of `bootstrap`, and
@@ -83,7 +84,7 @@ def bootstrap_interval(
         return Interval(math.nan, math.nan, level, "undefined: no events")
     found = bootstrap(counts, statistic, n_resamples=n_resamples, seed=seed)
     known = found[np.isfinite(found)]
-    note = _note(found.size, known.size, biased_up=biased_up)
+    note = _note(found.size, known.size, is_biased=is_biased)
     if min(effective_sizes(counts)) < SMALL_CLASS:
         note += "; with so few of a class it covers less than it says"
     if 2 * known.size < found.size:
@@ -95,14 +96,14 @@ def bootstrap_interval(
         if np.isfinite(more).any():  # with events more, flagging nobody may be the best
             ends += _percentiles(more[np.isfinite(more)], level)
         return Interval(min(ends), max(ends), level, note + _UNSEEN)
-    if biased_up:
+    if is_biased:
         low, high = _without_bias(statistic(counts), known, level)
     return Interval(low, high, level, note)
 
 
-def _note(n_drawn: int, n_known: int, *, biased_up: bool) -> str:
+def _note(n_drawn: int, n_known: int, *, is_biased: bool) -> str:
     note = f"{n_drawn:,} bootstrap resamples"
-    note = f"{note}, their bias taken off" if biased_up else f"percentiles of {note}"
+    note = f"{note}, their bias taken off" if is_biased else f"percentiles of {note}"
     if n_known == n_drawn:
         return note
     without = f"{n_drawn - n_known:,} of them without a value"

@@ -76,7 +76,7 @@ def test_the_best_of_many_thresholds_is_not_taken_for_the_truth(name, sizes, mon
     assert held >= 88
 
 
-@pytest.mark.parametrize("name", [name for name, one in catalogue.METRICS.items() if one.biased_up])
+@pytest.mark.parametrize("name", [name for name, one in catalogue.METRICS.items() if one.is_biased])
 def test_an_interval_without_bias_stays_within_the_limits(name):
     """Of few events, too, whose square without its bias may be below 0 or above 1."""
     least, most = catalogue.METRICS[name].within
@@ -110,3 +110,10 @@ def test_near_the_best_value_the_note_says_that_it_may_cover_less(shift, is_warn
         note = catalogue.interval(counts, name).note
         assert note.endswith("it may cover 87 % where it says 95 %") == is_warned
     assert "87 %" not in catalogue.interval(counts, "roc_hull_auc").note
+
+
+@pytest.mark.parametrize("name", ["closest_to_corner", "best_f1_threshold", "ks_threshold"])
+def test_what_is_known_to_cover_less_says_so(name):
+    """In simulations it held the truth in 85 and 75 of 100 streams, at the least."""
+    counts = counts_of(normal_classes(np.random.default_rng(2), 400, 400, 1.0), EXACT)
+    assert catalogue.interval(counts, name).note.endswith("where it says 95 %")

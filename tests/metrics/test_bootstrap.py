@@ -123,7 +123,7 @@ def test_the_bias_is_taken_off_the_square():
         centre = 2 * math.copysign(value**2, value) - sum(squares) / len(squares)
         reach = stats.norm.ppf(0.95) * np.std(squares, ddof=1)
         ends = [math.copysign(math.sqrt(abs(end)), end) for end in (centre - reach, centre + reach)]
-        found = bootstrap_interval(counts, statistic, level=0.9, biased_up=True)
+        found = bootstrap_interval(counts, statistic, level=0.9, is_biased=True)
         assert (found.low, found.high) == pytest.approx(ends, rel=1e-9)
         assert found.note.startswith("1,000 bootstrap resamples, their bias taken off")
 
@@ -138,8 +138,8 @@ def test_where_no_resample_differs_the_interval_is_of_two_events_more(weight, sc
         counts_of(*zip(*part, strict=True), None if weight is None else [weight] * len(part), scale)
         for part in (rows, more)
     )
-    for biased_up in (False, True):
-        found = bootstrap_interval(plain, roc_auc, biased_up=biased_up)
+    for is_biased in (False, True):
+        found = bootstrap_interval(plain, roc_auc, is_biased=is_biased)
         assert found.low == pytest.approx(np.quantile(bootstrap(other, roc_auc), 0.025), abs=2e-3)
         assert 0.98 < found.low < 0.996
         assert found.high == 1

@@ -196,9 +196,13 @@ def _drawn(counts: ThresholdCounts, metric: Metric, level: float, params: Params
         counts,
         lambda one: metric.function(one, params),
         level=level,
-        biased_up=metric.biased_up,
+        is_biased=metric.is_biased,
     )
-    if not metric.biased_up or math.isnan(found.low):
+    if math.isnan(found.low):
+        return found
+    if metric.caution:
+        found = replace(found, note=f"{found.note}; {metric.caution}")
+    if not metric.is_biased:
         return found
     least, most = metric.within
     low, high = (min(max(end, least), most) for end in (found.low, found.high))

@@ -81,7 +81,7 @@ def _best(
         reason=lambda counts, params: best_threshold(counts, by=name, **params).reason,
         parameters=needed,
         optional=("prevalence",),
-        biased_up=True,
+        is_biased=True,
         unsure_elsewhere=name == "mcc",
     )
 
@@ -150,6 +150,7 @@ ENTRIES = (
         needs=_BOTH,
         function=plain(lambda counts: best_threshold(counts, by="closest_to_corner").value),
         within=(0.0, 1.0),  # to flag nobody has 1
+        caution="it may cover 85 % where it says 95 %",
     ),
     _recall_within("max_fpr", "highest recall with a false positive rate of at most", _BOTH),
     _recall_within(

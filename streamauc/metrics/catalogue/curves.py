@@ -79,7 +79,7 @@ ENTRIES = (
         "largest distance between the score distributions of the classes",
         plain(gains.ks_statistic),
         bounds=plain_bounds(gains.ks_statistic_bounds),
-        biased_up=True,
+        is_biased=True,
     ),
     replace(
         ranking_share(
@@ -87,7 +87,7 @@ ENTRIES = (
             "area under the convex hull of the ROC curve",
             plain(roc_hull_auc),
             bounds=plain_bounds(roc_hull_auc_bounds),
-            biased_up=True,
+            is_biased=True,
         ),
         never_below="roc_auc",
     ),
@@ -107,7 +107,7 @@ ENTRIES = (
         "cost that the score saves, averaged over what mistakes may cost",
         _h_measure,
         bounds=_h_measure_bounds,
-        biased_up=True,
+        is_biased=True,
         optional=("severity_ratio",),
     ),
     _at_the_top(

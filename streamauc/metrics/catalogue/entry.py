@@ -61,9 +61,11 @@ class Metric:
     of_scores: bool = False
     # Whether it depends on nothing but the order of the scores.
     of_order: bool = True
-    # Whether noise raises it, as it does the best of many thresholds and a mean distance: its
-    # bootstrap takes that off.
-    biased_up: bool = False
+    # Whether noise moves it to one side, as it raises the best of many thresholds and a mean
+    # distance: its bootstrap takes that off.
+    is_biased: bool = False
+    # What to know of an interval that is drawn.
+    caution: str = ""
     # Whether that is still too narrow at another class ratio, where few events may decide.
     unsure_elsewhere: bool = False
     # A metric with a formula for its interval which this one never is below.
@@ -79,7 +81,7 @@ def ranking_share(
     bounds: BoundsFunction | None = None,
     optional: tuple[str, ...] = (),
     within: tuple[float, float] = SHARE,
-    biased_up: bool = False,
+    is_biased: bool = False,
 ) -> Metric:
     """Return the entry of a share that says how well positives are ranked above negatives."""
     return Metric(
@@ -93,7 +95,7 @@ def ranking_share(
         bounds=bounds,
         optional=optional,
         within=within,
-        biased_up=biased_up,
+        is_biased=is_biased,
     )
 
 

@@ -54,7 +54,7 @@ def _part(
         optional=("n_groups",),
         of_order=False,
         # What is left, the uncertainty, noise lowers.
-        biased_up=name != "uncertainty",
+        is_biased=name != "uncertainty",
     )
 
 
@@ -101,6 +101,6 @@ ENTRIES = (
         reason=_fault,
         optional=("n_groups",),
         of_order=False,
-        biased_up=True,
+        is_biased=True,
     ),
 )

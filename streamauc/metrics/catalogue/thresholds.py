@@ -65,6 +65,7 @@ def _threshold(
         parameters=parameters,
         optional=optional,
         of_order=False,
+        caution="the best place moves by jumps, so it may cover 75 % where it says 95 %",
     )
 
 
