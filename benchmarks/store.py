@@ -15,7 +15,8 @@ from benchmarks.timing import Row, percentile, race, without_collection
 from streamauc import Monitor
 from streamauc.events import Events, PaneCounter
 from streamauc.rules.document import parse
-from streamauc.rules.stored import StoreSource, evaluate_stored
+from streamauc.rules.store_source import StoreSource
+from streamauc.rules.stored import evaluate_stored
 from streamauc.store import Store
 
 _SUITE = "store"

@@ -13,7 +13,7 @@ from streamauc.rules.as_of import AsOf
 from streamauc.rules.backtest import Backtest, Firing, Tally, backtest, times
 from streamauc.rules.document import load
 from streamauc.rules.model import Key, RulesFile
-from streamauc.rules.stored import StoreSource
+from streamauc.rules.store_source import StoreSource
 
 # As of a check: nobody knows.
 _UNKNOWN = 3

@@ -13,7 +13,8 @@ from streamauc.rules.example import EXAMPLE
 from streamauc.rules.problems import nearest
 from streamauc.rules.scenario import load_scenario
 from streamauc.rules.scenario_run import run
-from streamauc.rules.stored import acknowledge, known_rules, state_history
+from streamauc.rules.stored import known_rules, state_history
+from streamauc.rules.stored_detectors import acknowledge
 
 
 def run_lint(rules: str) -> int:

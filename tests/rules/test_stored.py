@@ -16,7 +16,9 @@ from streamauc.rules.document import parse
 from streamauc.rules.memory import MonitorSource
 from streamauc.rules.model import Key, series_key
 from streamauc.rules.record import State
-from streamauc.rules.stored import StoreSource, acknowledge, evaluate_stored, state_history
+from streamauc.rules.store_source import StoreSource
+from streamauc.rules.stored import evaluate_stored, state_history
+from streamauc.rules.stored_detectors import acknowledge
 from streamauc.store import DamageError, Store, mirror
 
 LABELS = {"model": "fraud"}
