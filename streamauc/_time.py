@@ -47,7 +47,7 @@ def seconds(name: str, value: Timestamp) -> float:
     if isinstance(value, np.datetime64):
         return in_range(name, float(_from_datetime64(np.asarray(value))))
     if isinstance(value, str):
-        return _from_datetime(name, _parsed(name, value))
+        return _from_datetime(name, _parsed(name, value), value)
     if isinstance(value, datetime):
         return _from_datetime(name, value)
     if isinstance(value, bool | np.bool_ | date) or not _check.is_number(value):
@@ -79,7 +79,13 @@ def _parsed(name: str, text: str) -> datetime:
         raise ValueError(f"{name} must be an ISO 8601 time, got {text!r}") from None
 
 
-def _from_datetime(name: str, moment: datetime) -> float:
+def _from_datetime(name: str, moment: datetime, text: str | None = None) -> float:
+    if moment.utcoffset() is None and text is not None:
+        zoned = text if "T" in text or " " in text else f"{text}T00:00"
+        raise ValueError(
+            f"{name} must carry a time zone, got {text!r}; write {zoned}Z if it is UTC, or"
+            f" {zoned}+01:00"
+        )
     if moment.utcoffset() is None:
         fields = moment.timetuple()[: 6 if moment.second else 5]
         shown = f"datetime({', '.join(str(part) for part in fields)})"

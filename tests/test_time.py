@@ -195,8 +195,14 @@ def test_columns_of_every_kind(column):
         (
             "2026-01-05",
             ValueError,
-            "must carry a time zone, got datetime(2026, 1, 5, 0, 0); add tzinfo, or pass seconds"
-            " since the epoch",
+            "must carry a time zone, got '2026-01-05'; write 2026-01-05T00:00Z if it is UTC, or"
+            " 2026-01-05T00:00+01:00",
+        ),
+        (
+            "2026-01-05 09:30",
+            ValueError,
+            "must carry a time zone, got '2026-01-05 09:30'; write 2026-01-05 09:30Z if it is UTC,"
+            " or 2026-01-05 09:30+01:00",
         ),
         ("yesterday", ValueError, "must be an ISO 8601 time, got 'yesterday'"),
         ("1709251259.5", ValueError, "must be an ISO 8601 time, got '1709251259.5'"),
