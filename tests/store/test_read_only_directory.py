@@ -16,6 +16,7 @@ AS_NOBODY = """
 import contextlib, os, sqlite3, sys
 from pathlib import Path
 from typer.testing import CliRunner
+from streamauc import Monitor
 from streamauc.cli.app import app
 from streamauc.store import Store
 
@@ -30,7 +31,8 @@ def run(path, target):
         yield done.exit_code, command[1], done.stderr if done.exit_code else ""
 
 if os.getuid() == 0:
-    Store(out / "other.db").close()
+    with Monitor(store=out / "other.db", series={"model": "x"}, clock="event") as monitor:
+        monitor.update(1, 0.5, 0.0)
     list(run(out / "other.db", out / "other.parquet"))  # root's own modules are imported by that
     os.setuid(65_534)
 
