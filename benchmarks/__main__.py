@@ -53,22 +53,23 @@ def main() -> None:
     unknown = set(arguments.suites) - set(_SUITES)
     if unknown:
         parser.error(f"suites must be among {', '.join(_SUITES)}, got {', '.join(unknown)}")
-    rows = _collect(arguments.suites, quick=arguments.quick)
-    if arguments.markdown:
-        arguments.markdown.write_text(_as_markdown(rows) + "\n", encoding="utf-8")
-    if arguments.json:
-        print(_as_json(rows))
-    elif not arguments.markdown:
-        print(_as_markdown(rows))
-
-
-def _collect(suites: Iterable[str], *, quick: bool) -> list[Row]:
     rows: list[Row] = []
-    for name in suites:
-        for row in _with_pulse(name, quick=quick):
+    try:
+        for row in _measured(arguments.suites, quick=arguments.quick):
             print(f"{row.what}: {row.value:.4g} {row.unit}", file=sys.stderr)
             rows.append(row)
-    return rows
+    finally:  # what has been measured is not lost with what fails
+        if arguments.markdown:
+            arguments.markdown.write_text(_as_markdown(rows) + "\n", encoding="utf-8")
+        if arguments.json:
+            print(_as_json(rows))
+        elif not arguments.markdown:
+            print(_as_markdown(rows))
+
+
+def _measured(suites: Iterable[str], *, quick: bool) -> Iterator[Row]:
+    for name in suites:
+        yield from _with_pulse(name, quick=quick)
 
 
 def _with_pulse(name: str, *, quick: bool) -> Iterator[Row]:

@@ -168,7 +168,7 @@ def _checks(place: Path, rounds: int) -> Iterator[Row]:
     rules = place / "ten.toml"
     rules.write_text(_rules(10))
     command = [sys.executable, "-m", "streamauc", "check", str(rules), "--store"]
-    command += [str(place / "month.db"), "--now", "1970-01-31T23:59:59Z"]
+    command += [str(place / "month.db"), "--now", "1970-02-01T00:00:00Z"]
 
     def check() -> None:
         done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own
