@@ -76,12 +76,12 @@ class StoreSource:
         """Return the events of [start, end), rounded outwards to panes."""
         reader = self._reader(labels)
         with reader.moment():
-            found = reader.window(start, end)
-            if self._keep or found.end <= self.now():
-                return found
-            facts = self._found(labels).facts
-            limit = tiers.snap(facts.tiers, facts.first, self.now())
-            return reader.window(min(start, limit), limit)
+            if self._keep:
+                return reader.window(start, end)
+            facts, now = self._found(labels).facts, self.now()
+            if round_out(facts.tiers, facts.first, start, end)[1] > now:
+                end = tiers.snap(facts.tiers, facts.first, now)
+            return reader.window(min(start, end), end)
 
     def health(self, labels: Labels) -> Health:
         """Return how a series is doing; the newest event to the end of its pane."""
