@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 
 from streamauc.change.budget import FalseAlarmBudget
-from streamauc.rules.detector_keys import read_detection
 from streamauc.rules.measure_keys import read_measure
 from streamauc.rules.model import DEFAULT_SEVERITY, SEVERITIES, Detection, Measure, Rule, RulesFile
 from streamauc.rules.places import locate
@@ -159,6 +158,9 @@ def _read_measured(table: Table) -> tuple[Measure | Detection | None, Limits, fl
     if "metric" in table and "detector" in table:
         table.fault("detector", "detector must be left out of a rule with a metric, or the metric")
     elif "detector" in table:
+        # Loaded here: few files have a detector, and a check begins anew each time.
+        from streamauc.rules.detector_keys import read_detection
+
         found = read_detection(table, COMMON_KEYS)
         return (None, Limits(), 1.0) if found is None else (found[0], Limits(), found[1])
     elif "metric" in table:

@@ -1,31 +1,25 @@
 """What rules read of a store."""
 
 import functools
-import logging
 import math
 import time
 from collections.abc import Callable, Sequence
 
-from streamauc import _time, tiers
+from streamauc import tiers
 from streamauc.change.reference import ReferencePanes
 from streamauc.reader import SeriesReader
-from streamauc.rules.detectors import Progress, check_panes
 from streamauc.rules.model import Detection, Key, series_key
 from streamauc.rules.newest import newest_event
 from streamauc.rules.selector import Labels
 from streamauc.rules.source import Compared, Health, Verdict
-from streamauc.rules.stored_detectors import KIND, packed, stored_progress
 from streamauc.rules.tallies import Book, Tally, dumps, grown, loads
-from streamauc.store import DamageError, Place, Store, StoredSeries, references
+from streamauc.store import DamageError, Place, Store, StoredSeries
 from streamauc.store.change import Batch
 from streamauc.store.documents import Document
 from streamauc.tiers import Tier, round_out
 from streamauc.window import Window
 
-_LOG = logging.getLogger("streamauc")
 _TALLIES, _ALL = "tallies", "all series"  # where in the store they are
-# A detector waits for so long if it has read on by a clock that was ahead; else it starts anew.
-_WAIT_SECONDS = 3600.0
 
 
 class StoreSource:
@@ -151,46 +145,12 @@ class StoreSource:
 
     def detect(self, key: Key, detection: Detection, labels: Labels, now: float) -> Verdict:
         """Advance a detector to `now`, its state in the same transaction; return what it says."""
-        name = f"{key.rule} {key.series}"
-        if not self._keep:
-            return self._advanced(self._store.load(KIND, name), detection, labels, now).verdict
-        with self._store.write() as batch:
-            before = batch.load(KIND, name)
-            progress = self._advanced(before, detection, labels, now)
-            body = packed(progress, self._settings(detection))
-            if before is None or before.body != body:
-                batch.save(KIND, name, body, now)
-        return progress.verdict
+        # Loaded here: few files have a detector, and a check begins anew each time.
+        from streamauc.rules.stored_detectors import StoredDetectors
 
-    def _settings(self, detection: Detection) -> str:
-        """Return what a detector was started with; a reference that is replaced starts another."""
-        if not isinstance(detection.reference, str):
-            return detection.fingerprint
-        reference = self._store.load(references.KIND, detection.reference)
-        return f"{detection.fingerprint} {None if reference is None else reference.saved}"
-
-    def _advanced(
-        self, before: Document | None, detection: Detection, labels: Labels, now: float
-    ) -> Progress:
-        check_panes(detection, self, labels)
-        progress = stored_progress(before, self._settings(detection))
-        if progress is None or self._is_ahead(progress, now - detection.offset):
-            progress = Progress.begin(detection, self, labels, now)
-        progress.advance(detection, lambda low, high: self.window(labels, low, high), now)
-        return progress
-
-    def _is_ahead(self, progress: Progress, mature: float) -> bool:
-        """Return whether a detector knows of panes that are not mature yet."""
-        if not self._keep:
-            return progress.until > mature
-        found = progress.until > mature + _WAIT_SECONDS
-        if found:
-            _LOG.warning(
-                "a detector has read on until %s, later than now: a clock was wrong, it starts"
-                " anew",
-                _time.shown(progress.until),
-            )
-        return found
+        return StoredDetectors(self._store, self, keep=self._keep).detect(
+            key, detection, labels, now
+        )
 
 
 def _book(document: Document | None) -> Book:
