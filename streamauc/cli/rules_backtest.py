@@ -10,7 +10,7 @@ from streamauc import _time
 from streamauc.cli.existing import existing_store
 from streamauc.cli.judged import JsonValue, labels_shown
 from streamauc.rules.as_of import AsOf
-from streamauc.rules.backtest import Backtest, Firing, Tally, backtest, times
+from streamauc.rules.backtest import Backtest, Firing, Judged, backtest, times
 from streamauc.rules.document import load
 from streamauc.rules.model import Key, RulesFile
 from streamauc.rules.store_source import StoreSource
@@ -24,24 +24,24 @@ class _Sum:
     """What became of all evaluations of a rule, whatever the series."""
 
     rule: str
-    tallies: Mapping[Key, Tally]
+    judged: Mapping[Key, Judged]
 
     def count(self, name: str) -> int:
         """Return a count of all series together."""
-        return sum(int(getattr(one, name)) for one in self.tallies.values())
+        return sum(int(getattr(one, name)) for one in self.judged.values())
 
     def reason(self, name: str) -> str:
         """Return one of the reasons, with its series; "" where there is none."""
-        for key, tally in self.tallies.items():
-            if getattr(tally, name):
+        for key, one in self.judged.items():
+            if getattr(one, name):
                 where = f"{labels_shown(key.labels)}: " if key.series else ""
-                return f"{where}{getattr(tally, name)}"
+                return f"{where}{getattr(one, name)}"
         return ""
 
     @property
     def is_judged(self) -> bool:
         """Whether the rule judged anything, and no series was an error each time."""
-        errors = (one for one in self.tallies.values() if not one.is_judged and one.n_errors)
+        errors = (one for one in self.judged.values() if not one.is_judged and one.n_errors)
         return self.count("n_judged") > 0 and not any(errors)
 
 
@@ -77,7 +77,7 @@ def run_backtest(
 
 def _sums(file: RulesFile, found: Backtest) -> list[_Sum]:
     return [
-        _Sum(rule.id, {key: one for key, one in found.tallies.items() if key.rule == rule.id})
+        _Sum(rule.id, {key: one for key, one in found.judged.items() if key.rule == rule.id})
         for rule in file.rules
     ]
 

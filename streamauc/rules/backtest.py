@@ -37,7 +37,7 @@ class Firing:
 
 
 @dataclass(slots=True)
-class Tally:
+class Judged:
     """How often a rule judged a series, and how often it could not, with the last reason.
 
     `n_wide` counts the judgements whose window was shorter than a pane that was left there.
@@ -70,13 +70,13 @@ class Tally:
 class Backtest:
     """All changes of state, in the order of time, and the records after the last evaluation.
 
-    `tallies` say of how much of it that is all: an alert that was never judged never fires.
+    `judged` says of how much of it that is all: an alert that was never judged never fires.
     """
 
     n_evaluations: int
     changes: Sequence[tuple[Key, Change]]
     records: Mapping[Key, Record]
-    tallies: Mapping[Key, Tally] = field(default_factory=dict)
+    judged: Mapping[Key, Judged] = field(default_factory=dict)
 
     @property
     def firings(self) -> list[Firing]:
@@ -140,7 +140,7 @@ def backtest(
     Where the source can't tell of a time, the next of which it can takes its place.
     """
     stepper = Stepper(file, source)
-    tallies: dict[Key, Tally] = {}
+    judged: dict[Key, Judged] = {}
     n_evaluations, now = 0, -math.inf
     for moment in times(start, end, every):
         if moment <= now:
@@ -149,14 +149,14 @@ def backtest(
         if now > end:
             break
         for result in stepper.step(now):
-            tally = tallies.setdefault(result.key, Tally())
-            tally.add(result.reading, is_wide=_is_wide(result, source))
+            one = judged.setdefault(result.key, Judged())
+            one.add(result.reading, is_wide=_is_wide(result, source))
         n_evaluations += 1
     return Backtest(
         n_evaluations=n_evaluations,
         changes=tuple(stepper.changes),
         records=stepper.records,
-        tallies=tallies,
+        judged=judged,
     )
 
 
