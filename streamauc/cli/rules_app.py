@@ -124,31 +124,33 @@ def run_tests_of_rules(
 
     A test file is TOML. Times are lengths of time after `start`, before it with a minus:
 
-        rules = "rules.toml"              # beside this file, unless --rules is given
+        rules = "rules.toml"              # beside this file, or see --rules
         start = "2026-03-01T09:00:00Z"
-        every = "1m"                      # how often the rules are evaluated
+        every = "1m"                      # how often rules are evaluated
 
         [\[series]]
         labels = { model = "fraud" }
         events = [
-          { from = "-1h", until = "10m", every = "10s", label = 0, score = 0.1, count = 5 },
+          { from = "-1h", until = "9m", every = "5s", label = 0, score = 0.1 },
+          { at = "20s", label = 0, score = 0.1, count = 5 },
           { at = "30s", label = 1, score = 0.9 },
           { at = "40s", key = "a", score = 0.8 },    # a prediction,
           { at = "9m", key = "a", label = 1 },       # and its outcome
         ]
-        file = "events.csv"   # optional: columns at, label, score, key, timestamp, count; or .jsonl
+        file = "events.csv"      # optional, or .jsonl; columns as these keys
 
-        \[references]                      # optional: spans of each series' own past
+        \[references]                      # optional: spans of a series' past
         fraud-v3 = { from = "-1h", until = "0s" }
 
         [\[expect]]                        # any number of them
         at = "10m"
         alert = "RankingWorse"
         series = { model = "fraud" }
-        state = "FIRING"                  # or OK, PENDING, RECOVERING, NO_DATA, ERROR
+        state = "FIRING"                  # or OK, PENDING, NO_DATA, ...
 
-    An expectation may also hold `labels` (of the rule, if several share a name), `value` with
-    `tolerance`, `reason` (a part of it) and `annotations`.
+    Columns of a file: at or timestamp, label, score, key, count. States: OK, PENDING, FIRING,
+    RECOVERING, NO_DATA, ERROR. An expectation may also hold `labels` (of the rule, if several
+    share a name), `value` with `tolerance`, `reason` (a part of it) and `annotations`.
 
     Exit code: 0 if all is as expected, 1 if not, 2 for a file that is wrong.
     """

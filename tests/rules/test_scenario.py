@@ -293,7 +293,7 @@ def test_the_test_in_the_readme_passes():
 def test_the_test_in_the_help_can_be_read(tmp_path):
     """With the file of events that it names."""
     shown = CliRunner().invoke(app, ["rules", "test", "--help"], terminal_width=200, env=WIDE)
-    text = shown.output.partition("rules = ")[2].partition("An expectation may")[0]
+    text = shown.output.partition("rules = ")[2].partition("Columns of a file")[0]
     (tmp_path / "events.csv").write_text("at,label,score\n5s,0,0.2\n")
     rules = METRIC.replace('"low"', '"RankingWorse"')
     scenario = parse_scenario(f"rules = {text}", str(tmp_path / "test.toml"), parse(rules))
