@@ -91,10 +91,11 @@ def _series(connection: sqlite3.Connection, row: SeriesRow) -> SeriesInfo:
 
 def _span(connection: sqlite3.Connection, lane: int, seconds: int) -> list[tuple[int, int]]:
     """Return where the first pane of a lane begins and the last one ends, if there are any."""
+    low, high = address.lane_span(lane)
     first, last = connection.execute(
-        "SELECT (SELECT min(id) FROM pane WHERE id BETWEEN ?1 AND ?2),"
-        " (SELECT max(id) FROM pane WHERE id BETWEEN ?1 AND ?2)",
-        address.lane_span(lane),
+        "SELECT (SELECT min(id) FROM pane WHERE id BETWEEN :low AND :high),"
+        " (SELECT max(id) FROM pane WHERE id BETWEEN :low AND :high)",
+        {"low": low, "high": high},
     ).fetchone()
     if first is None:
         return []
